@@ -1,0 +1,157 @@
+// Turns described state into words and back: for digests, snapshots and audits.
+//
+// StateWriter writes everything. StateDigester writes the same, but a Table only as its size and running sum, so that the
+// digest of a large protocol costs what was touched. StateReader reads what StateWriter wrote.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "engine/base/fields.h"
+#include "engine/base/record.h"
+
+namespace areal {
+
+template <class Key, class Value>
+class Table;
+
+class StateWriter {
+ public:
+  template <WordField T>
+  void value(const T& v) { words_.push_back(to_word(v)); }
+  void value(const Digest128& v) { words_.push_back(v.high), words_.push_back(v.low); }
+  void value(const Record& v) {
+    words_.push_back(v.kind | (std::uint64_t{v.size} << 16));
+    for (const std::uint64_t word : v.view()) words_.push_back(word);
+  }
+  template <Described T>
+  void value(const T& v) {
+    T::visit_fields(v, [this](std::string_view, const auto& field) { value(field); });
+  }
+  template <class T>
+  void value(const std::vector<T>& v) {
+    words_.push_back(v.size());
+    for (const T& item : v) value(item);
+  }
+  template <class T, std::size_t N>
+  void value(const std::array<T, N>& v) {
+    for (const T& item : v) value(item);
+  }
+  template <class T>
+  void value(const std::optional<T>& v) {
+    words_.push_back(v.has_value() ? 1 : 0);
+    if (v.has_value()) value(*v);
+  }
+  template <class Key, class Value>
+  void value(const Table<Key, Value>& v) {
+    words_.push_back(v.size());
+    for (const auto& entry : v) value(entry.key), value(entry.value);
+  }
+
+  [[nodiscard]] std::span<const std::uint64_t> words() const { return words_; }
+  void clear() { words_.clear(); }
+
+ protected:
+  std::vector<std::uint64_t> words_;
+};
+
+class StateReader {
+ public:
+  explicit StateReader(std::span<const std::uint64_t> words) : rest_(words) {}
+
+  template <WordField T>
+  void value(T& v) { v = from_word<T>(next()); }
+  void value(Digest128& v) { v.high = next(), v.low = next(); }
+  void value(Record& v) {
+    const std::uint64_t head = next();
+    v = {};
+    v.kind = static_cast<KindId>(head & 0xFFFF);
+    v.size = static_cast<std::uint8_t>((head >> 16) & 0xFF);
+    if (v.size > kMaxRecordWords) v.size = 0, ok_ = false;
+    for (std::size_t i = 0; i < v.size; ++i) v.words[i] = next();
+  }
+  template <Described T>
+  void value(T& v) {
+    T::visit_fields(v, [this](std::string_view, auto& field) { value(field); });
+  }
+  template <class T>
+  void value(std::vector<T>& v) {
+    const std::uint64_t size = bounded_size();
+    v.assign(size, T{});
+    for (T& item : v) value(item);
+  }
+  template <class T, std::size_t N>
+  void value(std::array<T, N>& v) {
+    for (T& item : v) value(item);
+  }
+  template <class T>
+  void value(std::optional<T>& v) {
+    v.reset();
+    if (next() != 0) value(v.emplace());
+  }
+  template <class Key, class Value>
+  void value(Table<Key, Value>& v) {
+    v.clear();
+    for (std::uint64_t left = bounded_size(); left > 0; --left) {
+      Key key{};
+      Value item{};
+      value(key);
+      value(item);
+      if (!v.insert(key, std::move(item))) ok_ = false;
+    }
+  }
+
+  [[nodiscard]] bool ok() const { return ok_; }
+  [[nodiscard]] bool at_end() const { return rest_.empty(); }
+
+ private:
+  std::uint64_t next() {
+    if (rest_.empty()) return ok_ = false, 0;
+    const std::uint64_t word = rest_.front();
+    rest_ = rest_.subspan(1);
+    return word;
+  }
+  // No container holds more items than there are words left.
+  std::uint64_t bounded_size() {
+    const std::uint64_t size = next();
+    if (size <= rest_.size()) return size;
+    return ok_ = false, 0;
+  }
+
+  std::span<const std::uint64_t> rest_;
+  bool ok_ = true;
+};
+
+class StateDigester {
+ public:
+  template <class T>
+  void value(const T& v) {
+    if constexpr (Described<T>) {
+      T::visit_fields(v, [this](std::string_view, const auto& field) { value(field); });
+    } else {
+      writer_.value(v);
+    }
+  }
+  template <class Key, class Value>
+  void value(const Table<Key, Value>& v) {
+    writer_.value(static_cast<std::uint64_t>(v.size()));
+    writer_.value(v.sum());
+  }
+  [[nodiscard]] Digest128 digest() const { return hash_words(writer_.words()); }
+
+ private:
+  StateWriter writer_;
+};
+
+// The digest of any described state.
+template <class T>
+Digest128 state_digest(const T& state) {
+  StateDigester digester;
+  digester.value(state);
+  return digester.digest();
+}
+
+}  // namespace areal
