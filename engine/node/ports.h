@@ -1,0 +1,43 @@
+// The ports of one node, together, and what the node tells them about the effect it carries out.
+#pragma once
+#include "engine/port/clock.h"
+#include "engine/port/compute.h"
+#include "engine/port/device_memory.h"
+#include "engine/port/executor.h"
+#include "engine/port/fault_hook.h"
+#include "engine/port/process.h"
+#include "engine/port/store.h"
+#include "engine/port/trace_sink.h"
+#include "engine/port/transport.h"
+
+namespace areal::node {
+
+// Where an effect comes from; whatever it leads to carries `seq` as its cause.
+struct Origin {
+  std::uint64_t seq = 0;
+  std::uint64_t lamport = 0;
+};
+
+class Ports {
+ public:
+  virtual ~Ports() = default;
+  virtual port::Clock& clock() = 0;
+  virtual port::Executor& executor() = 0;
+  virtual port::Transport& transport() = 0;
+  virtual port::DeviceMemory& memory() = 0;
+  virtual port::Store& store() = 0;
+  virtual port::Process& process() = 0;
+  virtual port::Compute& compute() = 0;
+
+  virtual port::TraceSink& sink() = 0;
+  virtual port::FaultHook* hook() = 0;  // Null in production.
+
+  // The next port calls are made for this effect.
+  virtual void begin_effect(const Origin& origin) = 0;
+  // The next number of the trace this node writes to.
+  virtual std::uint64_t next_seq() = 0;
+  // Does what a hook asked to be done later.
+  virtual void defer(const port::Passing& passing, const Origin& origin) = 0;
+};
+
+}  // namespace areal::node
