@@ -1,0 +1,34 @@
+#include "engine/proto/callee.h"
+
+namespace areal::proto {
+
+bool Callee::admit(const port::MessageIn& message, Outbox& out) {
+  if (message.kind != port::MessageKind::kRequest) return false;
+  const RequestKey key = key_of(message);
+  if (const RememberedReply* seen = seen_.find(key); seen != nullptr) {
+    if (repeats_(*seen)) return true;
+    if (seen->body.kind != 0) {
+      out.push(port::Send{key.from, seen->slot, port::MessageKind::kReply, key.request, seen->body});
+    }
+    return false;
+  }
+  if (const RequestId* floor = forgotten_.find(key.from); floor != nullptr && key.request <= *floor) return false;
+  if (key.request.value % kWindow == 0) {  // Once a window, forget the one before the last.
+    const RequestId floor{key.request.value - kWindow};
+    seen_.erase_if([&](const RequestKey& old, const RememberedReply&) {
+      return old.from == key.from && old.request <= floor;
+    });
+    if (!forgotten_.edit(key.from, [&](RequestId& value) { value = floor; })) forgotten_.insert(key.from, floor);
+  }
+  return seen_.insert(key, RememberedReply{message.from_slot, {}});
+}
+
+void Callee::reply_record(const RequestKey& key, const Record& body, Outbox& out) {
+  const RememberedReply* seen = seen_.find(key);
+  if (seen == nullptr) return;
+  const SlotId slot = seen->slot;
+  seen_.edit(key, [&](RememberedReply& reply) { reply.body = body; });
+  out.push(port::Send{key.from, slot, port::MessageKind::kReply, key.request, body});
+}
+
+}  // namespace areal::proto

@@ -1,0 +1,58 @@
+// The answering side of requests: acts once, answers as often as asked.
+//
+// Remembers the answers of the last requests of every caller. A request that is asked again while it is being worked on
+// is let go (its answer will come); one that was answered is answered again with the same words; one that is too old to
+// be remembered is ignored.
+#pragma once
+#include <cstdint>
+
+#include "engine/base/table.h"
+#include "engine/proto/effect.h"
+
+namespace areal::proto {
+
+struct RequestKey {
+  NodeId from;
+  RequestId request;
+  constexpr auto operator<=>(const RequestKey&) const = default;
+  AREAL_FIELDS(from, request)
+};
+
+struct RememberedReply {
+  SlotId slot;
+  Record body;  // Kind 0: not answered yet.
+  AREAL_FIELDS(slot, body)
+};
+
+// Whether a request that has been seen is to be acted on anew. The product's answer is never.
+using RepeatPolicy = bool (*)(const RememberedReply& seen);
+constexpr bool never_repeat(const RememberedReply& /*seen*/) { return false; }
+
+class Callee {
+ public:
+  explicit Callee(RepeatPolicy repeats = never_repeat) : repeats_(repeats) {}
+
+  // True if `message` is a request to act on now; a repeat has been dealt with.
+  bool admit(const port::MessageIn& message, Outbox& out);
+
+  // Answers a request that was admitted; does nothing if it is no longer remembered.
+  template <RecordType T>
+  void reply(const RequestKey& key, const T& body, Outbox& out) {
+    reply_record(key, to_record(body), out);
+  }
+  void reply_record(const RequestKey& key, const Record& body, Outbox& out);
+
+  static RequestKey key_of(const port::MessageIn& message) { return {message.from, message.request}; }
+
+  AREAL_FIELDS(seen_, forgotten_)
+
+ private:
+  // Requests remembered of one caller; far more than any caller has under way at once with its retries.
+  static constexpr std::uint64_t kWindow = 512;
+
+  RepeatPolicy repeats_;
+  Table<RequestKey, RememberedReply> seen_;
+  Table<NodeId, RequestId> forgotten_;  // By caller: all requests up to this one are.
+};
+
+}  // namespace areal::proto
