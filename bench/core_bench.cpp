@@ -96,20 +96,20 @@ std::vector<std::uint64_t> make_words(std::size_t count) {
 
 void bench_record_round_trip(benchmark::State& state) {
   std::uint64_t i = 0;
-  for (auto _ : state) benchmark::DoNotOptimize(record_round_trip(++i));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(record_round_trip(++i));
   state.SetItemsProcessed(state.iterations());
 }
 
 void bench_record_digest(benchmark::State& state) {
   const Record record = to_record(make_record(5));
-  for (auto _ : state) benchmark::DoNotOptimize(hash_words(record.view(), record.kind));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(hash_words(record.view(), record.kind));
   state.SetItemsProcessed(state.iterations());
 }
 
 void bench_table_edit(benchmark::State& state) {
   Protocol protocol = make_protocol(static_cast<std::uint64_t>(state.range(0)));
   std::uint64_t i = 0;
-  for (auto _ : state) edit_peer(protocol, ++i);
+  while (state.KeepRunning()) edit_peer(protocol, ++i);
   AREAL_CHECK(protocol.peers.sum() == protocol.peers.recomputed_sum());
   state.SetItemsProcessed(state.iterations());
 }
@@ -117,13 +117,13 @@ void bench_table_edit(benchmark::State& state) {
 // Must not grow with the table: only its running sum is hashed.
 void bench_state_digest(benchmark::State& state) {
   const Protocol protocol = make_protocol(static_cast<std::uint64_t>(state.range(0)));
-  for (auto _ : state) benchmark::DoNotOptimize(state_digest(protocol));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(state_digest(protocol));
   state.SetItemsProcessed(state.iterations());
 }
 
 void bench_hash_words(benchmark::State& state) {
   const std::vector<std::uint64_t> words = make_words(static_cast<std::size_t>(state.range(0)));
-  for (auto _ : state) benchmark::DoNotOptimize(hash_words(words));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(hash_words(words));
   state.SetBytesProcessed(state.iterations() * state.range(0) * 8);
 }
 
@@ -135,6 +135,7 @@ BENCHMARK(bench_hash_words)->Arg(2)->Arg(14)->Arg(128)->Arg(8192);
 
 Digest128 results_digest() {
   std::vector<std::uint64_t> results;
+  results.reserve(1000);
   for (std::uint64_t i = 0; i < 1000; ++i) results.push_back(record_round_trip(i));
   Digest128 chain = hash_words(results);
   Protocol protocol = make_protocol(64);
