@@ -11,13 +11,13 @@ namespace areal::port {
 // An input or effect on its way, in erased form. A hook may change `record` and `body`; the node then carries on with the
 // changed values, and the trace shows them with the rule's id.
 struct Passing {
-  NodeId node;
-  SlotId slot;
+  NodeId node{};
+  SlotId slot{};
   bool is_input = false;
   std::uint32_t rule = 0;  // Set by the hook that changed or made it.
-  Duration delay;          // Set by the hook: how much later it happens.
-  Record record;
-  Record body;
+  Duration delay{};          // Set by the hook: how much later it happens.
+  Record record{};
+  Record body{};
 };
 
 class FaultHook {

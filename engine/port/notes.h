@@ -84,7 +84,7 @@ struct UpdateEnded {
   Version version = 0;
   Attempt attempt = 0;
   Outcome outcome = Outcome::kOk;
-  NodeId peer;
+  NodeId peer{};
   AREAL_RECORD(0x0303, "update_ended", epoch, version, attempt, outcome, peer)
 };
 // Everyone may use this version: every member applied, fenced and acknowledged it.
@@ -117,7 +117,7 @@ struct PlanBuilt {
   std::uint64_t expected = 0;
   std::uint64_t covered = 0;     // Elements written at least once.
   std::uint64_t duplicates = 0;  // Elements written more than once.
-  Digest128 digest;
+  Digest128 digest{};
   AREAL_RECORD(0x0306, "plan_built", epoch, rank, sends, operations, expected, covered, duplicates, digest)
 };
 // The ordered operations between this rank and one peer; equal on both sides.
@@ -129,7 +129,7 @@ struct PlanPeer {
   std::uint64_t operations = 0;
   std::uint64_t elements = 0;
   std::uint64_t bytes = 0;
-  Digest128 digest;
+  Digest128 digest{};
   AREAL_RECORD(0x0307, "plan_peer", epoch, sender, receiver, sends, operations, elements, bytes, digest)
 };
 // This rank entered the collectives of an attempt.
@@ -147,7 +147,7 @@ struct Exported {
   Attempt attempt = 0;
   std::uint32_t rank = 0;
   std::uint64_t elements = 0;
-  Digest128 digest;
+  Digest128 digest{};
   AREAL_RECORD(0x0309, "exported", epoch, version, attempt, rank, elements, digest)
 };
 struct ApplyStarted {
@@ -155,7 +155,7 @@ struct ApplyStarted {
   Version version = 0;
   Attempt attempt = 0;
   std::uint32_t rank = 0;
-  EngineId engine;
+  EngineId engine{};
   AREAL_RECORD(0x030A, "apply_started", epoch, version, attempt, rank, engine)
 };
 // Weights that a receiver holds after its device fence: the same sum over its live elements.
@@ -164,19 +164,19 @@ struct Applied {
   Version version = 0;
   Attempt attempt = 0;
   std::uint32_t rank = 0;
-  EngineId engine;
+  EngineId engine{};
   std::uint64_t written = 0;   // Tensors.
   std::uint64_t expected = 0;  // Tensors.
-  Digest128 digest;
+  Digest128 digest{};
   AREAL_RECORD(0x030B, "applied", epoch, version, attempt, rank, engine, written, expected, digest)
 };
 // A receiver made `version` current (state kServing or kPaused) or refuses to serve (kQuarantined).
 struct WeightsState {
-  EngineId engine;
+  EngineId engine{};
   std::uint32_t rank = 0;  // Infer rank inside the engine.
   ServeState state = ServeState::kLoading;
   Version version = 0;
-  Digest128 digest;  // Of the weights this rank holds.
+  Digest128 digest{};  // Of the weights this rank holds.
   AREAL_RECORD(0x030C, "weights_state", engine, rank, state, version, digest)
 };
 
@@ -184,39 +184,39 @@ struct WeightsState {
 
 // An engine's server made tokens: the truth. `digest` is of the weights that made them.
 struct Decoded {
-  SampleId sample;
-  EngineId engine;
+  SampleId sample{};
+  EngineId engine{};
   Version version = 0;
   std::uint64_t tokens = 0;
   SegmentEnd end = SegmentEnd::kStop;
-  Digest128 digest;
+  Digest128 digest{};
   AREAL_RECORD(0x030D, "decoded", sample, engine, version, tokens, end, digest)
 };
 // What the rollout pool stored of a segment: the label that training will see.
 struct SegmentStored {
-  SampleId sample;
-  EngineId engine;
+  SampleId sample{};
+  EngineId engine{};
   Version pinned = 0;  // Published version when the segment was sent.
   Version label = 0;   // Recorded with the tokens.
   std::uint64_t tokens = 0;
   SegmentEnd end = SegmentEnd::kStop;
-  Digest128 digest;
+  Digest128 digest{};
   AREAL_RECORD(0x030E, "segment_stored", sample, engine, pinned, label, tokens, end, digest)
 };
 struct Routed {
-  SampleId sample;
-  EngineId engine;
+  SampleId sample{};
+  EngineId engine{};
   Version version = 0;  // The published version the router knows.
   AREAL_RECORD(0x030F, "routed", sample, engine, version)
 };
 struct EligibleChanged {
-  EngineId engine;
+  EngineId engine{};
   bool eligible = false;
   Version version = 0;
   AREAL_RECORD(0x0310, "eligible_changed", engine, eligible, version)
 };
 struct PauseChanged {
-  EngineId engine;
+  EngineId engine{};
   bool paused = false;
   PauseMode mode = PauseMode::kAbortResubmit;
   std::uint32_t running = 0;  // Requests that were running when it changed.
@@ -224,7 +224,7 @@ struct PauseChanged {
 };
 // A sample group was admitted; the numbers are those of the decision (before it counts itself).
 struct Admitted {
-  SampleGroupId group;
+  SampleGroupId group{};
   Version version = 0;
   std::int64_t running = 0;
   std::int64_t accepted = 0;
@@ -234,7 +234,7 @@ struct Admitted {
   AREAL_RECORD(0x0312, "admitted", group, version, running, accepted, max_concurrent, batch_size, staleness)
 };
 struct GroupFinished {
-  SampleGroupId group;
+  SampleGroupId group{};
   bool accepted = false;
   std::uint32_t samples = 0;
   std::uint64_t tokens = 0;
@@ -244,8 +244,8 @@ struct GroupFinished {
 };
 // A sample group went into a training batch.
 struct GroupConsumed {
-  SampleGroupId group;
-  TrainBatchId batch;
+  SampleGroupId group{};
+  TrainBatchId batch{};
   Version version = 0;  // Of the trainer while it trains on it.
   Version oldest = 0;
   AREAL_RECORD(0x0314, "group_consumed", group, batch, version, oldest)
@@ -268,7 +268,7 @@ struct StepTrained {
   std::uint64_t step = 0;
   Version version = 0;  // The version whose weights now exist in the trainer.
   std::uint32_t rank = 0;
-  Digest128 digest;  // Of the rank's weights in wire dtype, as Exported counts them.
+  Digest128 digest{};  // Of the rank's weights in wire dtype, as Exported counts them.
   AREAL_RECORD(0x0317, "step_trained", step, version, rank, digest)
 };
 struct RunEnded {
@@ -281,18 +281,18 @@ struct RunEnded {
 // ---- Tensor store ----
 
 struct ShardStored {
-  ShardId shard;
+  ShardId shard{};
   std::uint64_t bytes = 0;
   AREAL_RECORD(0x0319, "shard_stored", shard, bytes)
 };
 struct ShardFetched {
-  ShardId shard;
-  TrainBatchId batch;
+  ShardId shard{};
+  TrainBatchId batch{};
   AREAL_RECORD(0x031A, "shard_fetched", shard, batch)
 };
 // A holder dropped a batch's shards; `left` is how many of them it still holds.
 struct ShardsDropped {
-  TrainBatchId batch;
+  TrainBatchId batch{};
   std::uint64_t count = 0;
   std::uint64_t left = 0;
   AREAL_RECORD(0x031B, "shards_dropped", batch, count, left)
@@ -304,22 +304,22 @@ struct Receipt {
   Role role = Role::kEngine;
   std::uint64_t count = 0;    // Elements, members or shards.
   std::uint64_t holders = 0;  // Sources and consumers that were asked.
-  Digest128 digest;
+  Digest128 digest{};
   AREAL_RECORD(0x031C, "receipt", kind, subject, role, count, holders, digest)
 };
 
 // ---- Processes ----
 
 struct LeaseChanged {
-  HostId host;
+  HostId host{};
   std::uint16_t port = 0;
   LeaseState state = LeaseState::kLeased;
-  NodeId holder;
+  NodeId holder{};
   Incarnation incarnation = 0;
   AREAL_RECORD(0x031D, "lease_changed", host, port, state, holder, incarnation)
 };
 struct ProcessChanged {
-  NodeId node;
+  NodeId node{};
   Incarnation incarnation = 0;
   bool alive = false;
   std::uint16_t port = 0;
@@ -337,7 +337,7 @@ constexpr std::array<std::string_view, 10> enum_names(Refusal /*tag*/) {
 struct Refused {
   KindId what = 0;
   Refusal reason = Refusal::kUnknown;
-  NodeId from;
+  NodeId from{};
   std::uint64_t detail = 0;
   AREAL_RECORD(0x031F, "refused", what, reason, from, detail)
 };

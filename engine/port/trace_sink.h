@@ -22,13 +22,13 @@ struct TraceEvent {
   std::uint64_t cause = 0;  // seq of the event that led to this one; 0 for what the world does by itself.
   std::uint64_t lamport = 0;
   Instant at;               // The node's own time.
-  NodeId node;
+  NodeId node{};
   Incarnation incarnation = 0;
-  SlotId slot;
+  SlotId slot{};
   TraceWhat what = TraceWhat::kInput;
   std::uint32_t rule = 0;   // The rewrite rule that made or changed this event, counted from 1; 0 for none.
-  Record record;
-  Record body;              // Of a message, a tell or a note; kind 0 otherwise.
+  Record record{};
+  Record body{};              // Of a message, a tell or a note; kind 0 otherwise.
 };
 
 // One choice that the simulator made. Choice 0 is always the harmless one.

@@ -66,92 +66,92 @@ struct Started {
 };
 // A message came; the body says what.
 struct MessageIn {
-  NodeId from;
+  NodeId from{};
   Incarnation from_incarnation = 0;
-  SlotId from_slot;
+  SlotId from_slot{};
   MessageKind kind = MessageKind::kOneWay;
-  RequestId request;
-  Record body;
+  RequestId request{};
+  Record body{};
   AREAL_RECORD(0x0102, "message", from, from_incarnation, from_slot, kind, request)
 };
 // Another protocol of the same node said something; the body says what.
 struct TellIn {
-  SlotId from_slot;
-  Record body;
+  SlotId from_slot{};
+  Record body{};
   AREAL_RECORD(0x0103, "told", from_slot)
 };
 struct TimerFired {
-  TimerId timer;
+  TimerId timer{};
   AREAL_RECORD(0x0104, "timer", timer)
 };
 struct GroupJoined {
-  GroupId group;
+  GroupId group{};
   Outcome outcome = Outcome::kOk;
   AREAL_RECORD(0x0105, "group_joined", group, outcome)
 };
 // A batch ended. For kSum, kMin and kMax, value and count hold the reduced words.
 struct BatchDone {
-  GroupId group;
-  BatchId batch;
+  GroupId group{};
+  BatchId batch{};
   Outcome outcome = Outcome::kOk;
-  NodeId peer;  // The member that is to blame, if one is known.
+  NodeId peer{};  // The member that is to blame, if one is known.
   std::uint64_t value = 0;
   std::uint64_t count = 0;
   AREAL_RECORD(0x0106, "batch_done", group, batch, outcome, peer, value, count)
 };
 // The abort of a group completed: none of its operations runs any more and its buffers are the node's own again.
 struct GroupAborted {
-  GroupId group;
+  GroupId group{};
   AREAL_RECORD(0x0107, "group_aborted", group)
 };
 struct ComputeDone {
-  OpId op;
+  OpId op{};
   ComputeKind what = ComputeKind::kLoadModel;
   Outcome outcome = Outcome::kOk;
   Version version = 0;
   std::uint64_t count = 0;
   std::uint64_t total = 0;
-  Digest128 digest;
+  Digest128 digest{};
   AREAL_RECORD(0x0108, "compute_done", op, what, outcome, version, count, total, digest)
 };
 struct BufferReady {
-  BufferId buffer;
+  BufferId buffer{};
   Outcome outcome = Outcome::kOk;
   AREAL_RECORD(0x0109, "buffer_ready", buffer, outcome)
 };
 struct BufferReleased {
-  BufferId buffer;
+  BufferId buffer{};
   AREAL_RECORD(0x010A, "buffer_released", buffer)
 };
 struct StoreDone {
-  OpId op;
+  OpId op{};
   Outcome outcome = Outcome::kOk;  // kMismatch: put_if found another value; `value` is what it found.
-  Digest128 value;
+  Digest128 value{};
   AREAL_RECORD(0x010B, "store_done", op, outcome, value)
 };
 struct PortLeased {
-  OpId op;
+  OpId op{};
   Outcome outcome = Outcome::kOk;
   std::uint16_t port = 0;
   AREAL_RECORD(0x010C, "port_leased", op, outcome, port)
 };
 struct ProcessStarted {
-  OpId op;
-  NodeId node;
+  OpId op{};
+  NodeId node{};
   Incarnation incarnation = 0;
   Outcome outcome = Outcome::kOk;
   AREAL_RECORD(0x010D, "process_started", op, node, incarnation, outcome)
 };
 // A process that this node started is confirmed dead.
 struct ProcessExited {
-  NodeId node;
+  NodeId node{};
   Incarnation incarnation = 0;
   std::int32_t code = 0;
   AREAL_RECORD(0x010E, "process_exited", node, incarnation, code)
 };
 // Answer to QueryMemory.
 struct MemoryUsed {
-  OpId op;
+  OpId op{};
   std::uint64_t bytes = 0;
   AREAL_RECORD(0x010F, "memory_used", op, bytes)
 };
@@ -159,32 +159,32 @@ struct MemoryUsed {
 // ---- Effects ----
 
 struct Send {
-  NodeId to;
-  SlotId to_slot;
+  NodeId to{};
+  SlotId to_slot{};
   MessageKind kind = MessageKind::kOneWay;
-  RequestId request;
-  Record body;
+  RequestId request{};
+  Record body{};
   AREAL_RECORD(0x0201, "send", to, to_slot, kind, request)
 };
 // Says something to another protocol of the same node; it arrives as an input of its own, never as a nested call.
 struct Tell {
-  SlotId to_slot;
-  Record body;
+  SlotId to_slot{};
+  Record body{};
   AREAL_RECORD(0x0202, "tell", to_slot)
 };
 // Arming an armed timer moves it.
 struct ArmTimer {
-  TimerId timer;
-  Duration after;
+  TimerId timer{};
+  Duration after{};
   AREAL_RECORD(0x0203, "arm_timer", timer, after)
 };
 struct DisarmTimer {
-  TimerId timer;
+  TimerId timer{};
   AREAL_RECORD(0x0204, "disarm_timer", timer)
 };
 // Meets all `world` members of `group`. The name of the group on a store is its number; it is never used twice.
 struct JoinGroup {
-  GroupId group;
+  GroupId group{};
   Backend backend = Backend::kNccl;
   std::uint32_t rank = 0;
   std::uint32_t world = 0;
@@ -193,12 +193,12 @@ struct JoinGroup {
 };
 // Posts one batch. The n-th batch of every member of a group meets; `tag` names the meeting and must be equal.
 struct PostBatch {
-  GroupId group;
-  BatchId batch;
+  GroupId group{};
+  BatchId batch{};
   BatchKind kind = BatchKind::kBarrier;
   std::uint64_t tag = 0;
   Version version = 0;
-  BufferId buffer;
+  BufferId buffer{};
   DType dtype = DType::kBf16;          // Of the elements on the wire.
   DType storage_dtype = DType::kBf16;  // Of the elements where they live; only looked at by rules and judges.
   std::uint64_t elements = 0;
@@ -210,19 +210,19 @@ struct PostBatch {
 };
 // Ends every operation of this group and its epoch; the only cancellation there is.
 struct AbortGroup {
-  GroupId group;
+  GroupId group{};
   AREAL_RECORD(0x0207, "abort_group", group)
 };
 // Leaves a group that has no operation under way.
 struct LeaveGroup {
-  GroupId group;
+  GroupId group{};
   AREAL_RECORD(0x0208, "leave_group", group)
 };
 struct StartCompute {
-  OpId op;
+  OpId op{};
   ComputeKind what = ComputeKind::kLoadModel;
   Version version = 0;
-  BufferId buffer;
+  BufferId buffer{};
   Epoch epoch = 0;           // Of the plan that kPack, kVerify and kApply follow.
   std::uint64_t seed = 0;
   std::uint64_t amount = 0;
@@ -230,7 +230,7 @@ struct StartCompute {
 };
 // Asks a running operation to end early; it still ends exactly once, as kAborted with what it had done.
 struct StopCompute {
-  OpId op;
+  OpId op{};
   AREAL_RECORD(0x020A, "stop_compute", op)
 };
 // Parks every running kGenerate of this node: each ends its current segment, and goes on when thawed.
@@ -239,36 +239,36 @@ struct FreezeCompute {
   AREAL_RECORD(0x020B, "freeze_compute", frozen)
 };
 struct ReserveBuffer {
-  BufferId buffer;
+  BufferId buffer{};
   std::uint64_t bytes = 0;
   MemoryTag tag = MemoryTag::kStaging;
   AREAL_RECORD(0x020C, "reserve_buffer", buffer, bytes, tag)
 };
 struct ReleaseBuffer {
-  BufferId buffer;
+  BufferId buffer{};
   AREAL_RECORD(0x020D, "release_buffer", buffer)
 };
 struct QueryMemory {
-  OpId op;
+  OpId op{};
   MemoryTag tag = MemoryTag::kStaging;
   AREAL_RECORD(0x020E, "query_memory", op, tag)
 };
 // Writes `value` under `key` if the present value is `expected` (all zero: absent).
 struct StorePut {
-  OpId op;
+  OpId op{};
   std::uint64_t key = 0;
-  Digest128 expected;
-  Digest128 value;
+  Digest128 expected{};
+  Digest128 value{};
   AREAL_RECORD(0x020F, "store_put", op, key, expected, value)
 };
 struct StoreGet {
-  OpId op;
+  OpId op{};
   std::uint64_t key = 0;
   AREAL_RECORD(0x0210, "store_get", op, key)
 };
 // Leases a free port on this node's host, for as long as it takes until ReleasePort.
 struct LeasePort {
-  OpId op;
+  OpId op{};
   AREAL_RECORD(0x0211, "lease_port", op)
 };
 struct ReleasePort {
@@ -277,19 +277,19 @@ struct ReleasePort {
 };
 // Starts the process `node` on this node's host with `port`.
 struct StartProcess {
-  OpId op;
-  NodeId node;
+  OpId op{};
+  NodeId node{};
   std::uint16_t port = 0;
   AREAL_RECORD(0x0213, "start_process", op, node, port)
 };
 struct StopProcess {
-  NodeId node;
-  Duration grace;
+  NodeId node{};
+  Duration grace{};
   AREAL_RECORD(0x0214, "stop_process", node, grace)
 };
 // A declared probe: what a judge or a table needs and no message carries. Goes to the trace and nowhere else.
 struct Note {
-  Record body;
+  Record body{};
   AREAL_RECORD(0x0215, "note")
 };
 

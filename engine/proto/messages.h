@@ -55,11 +55,11 @@ struct ReportMeta {  // -> MetaReport
 struct MetaReport {
   Role role = Role::kTrainer;
   std::uint32_t rank = 0;    // train_rank, or infer_rank inside the engine.
-  EngineId engine;
+  EngineId engine{};
   std::uint32_t world = 0;   // Training world, or ranks of one engine.
   Version version = 0;       // Of the weights it holds.
   std::uint64_t tensors = 0;
-  Digest128 meta;            // Of the names, shapes, dtypes and shards it reports.
+  Digest128 meta{};            // Of the names, shapes, dtypes and shards it reports.
   AREAL_RECORD(0x1021, "meta_report", role, rank, engine, world, version, tensors, meta)
 };
 struct InitGroups {  // -> InitDone
@@ -74,7 +74,7 @@ struct InitGroups {  // -> InitDone
 struct InitDone {
   Epoch epoch = 0;
   Outcome outcome = Outcome::kOk;
-  NodeId peer;
+  NodeId peer{};
   AREAL_RECORD(0x1023, "init_done", epoch, outcome, peer)
 };
 // The update handle: a rank that has seen this or a later attempt, or holds another epoch, refuses it.
@@ -110,7 +110,7 @@ struct Executed {
   Version version = 0;
   Attempt attempt = 0;
   Outcome outcome = Outcome::kOk;
-  NodeId peer;               // Whom it failed on, if known.
+  NodeId peer{};               // Whom it failed on, if known.
   std::uint64_t bytes = 0;   // Received.
   AREAL_RECORD(0x1027, "executed", epoch, version, attempt, outcome, peer, bytes)
 };
@@ -139,9 +139,11 @@ struct UpdateAborted {
   bool quarantined = false;
   AREAL_RECORD(0x102B, "update_aborted", epoch, quarantined)
 };
+// End the epoch; a receiver whose engine lost a rank must not serve until a full update reached it.
 struct Teardown {  // -> TornDown
   Epoch epoch = 0;
-  AREAL_RECORD(0x102C, "teardown", epoch)
+  bool unproven = false;
+  AREAL_RECORD(0x102C, "teardown", epoch, unproven)
 };
 struct TornDown {
   Epoch epoch = 0;
@@ -151,12 +153,12 @@ struct TornDown {
 // ---- Membership: guard -> gateway and router ----
 
 struct WorkerExited {  // -> Ack
-  NodeId node;
+  NodeId node{};
   Incarnation incarnation = 0;
   AREAL_RECORD(0x1030, "worker_exited", node, incarnation)
 };
 struct WorkerStarted {  // -> Ack
-  NodeId node;
+  NodeId node{};
   Incarnation incarnation = 0;
   std::uint16_t port = 0;
   AREAL_RECORD(0x1031, "worker_started", node, incarnation, port)
@@ -181,18 +183,18 @@ struct ReturnPort {  // -> Ack
 // ---- Rollout: pool -> router, pool -> engine server, controller -> engine server ----
 
 struct RouteRequest {  // -> RouteReply
-  SampleId sample;
+  SampleId sample{};
   AREAL_RECORD(0x1040, "route_request", sample)
 };
 struct RouteReply {
-  SampleId sample;
+  SampleId sample{};
   Outcome outcome = Outcome::kOk;  // kRefused: no engine holds the published version now.
-  EngineId engine;
+  EngineId engine{};
   Version version = 0;  // The published version, which the caller pins.
   AREAL_RECORD(0x1041, "route_reply", sample, outcome, engine, version)
 };
 struct GenerateRequest {  // -> GenerateReply
-  SampleId sample;
+  SampleId sample{};
   Version pinned = 0;
   std::uint64_t produced = 0;  // Tokens of earlier segments, part of the prompt now.
   std::uint64_t budget = 0;    // Tokens that may still be made.
@@ -200,19 +202,19 @@ struct GenerateRequest {  // -> GenerateReply
 };
 // The last segment of a request; `version` is the one that the engine served it with.
 struct GenerateReply {
-  SampleId sample;
+  SampleId sample{};
   SegmentEnd end = SegmentEnd::kStop;  // kFailed: nothing was made, ask elsewhere.
   std::uint64_t tokens = 0;
   Version version = 0;
-  Digest128 digest;  // Of the weights that made the tokens.
+  Digest128 digest{};  // Of the weights that made the tokens.
   AREAL_RECORD(0x1043, "generate_reply", sample, end, tokens, version, digest)
 };
 // A segment that ended because weights changed under a running request (in_place); more follows.
 struct SegmentReport {  // -> Ack
-  SampleId sample;
+  SampleId sample{};
   std::uint64_t tokens = 0;
   Version version = 0;
-  Digest128 digest;
+  Digest128 digest{};
   AREAL_RECORD(0x1044, "segment_report", sample, tokens, version, digest)
 };
 struct PauseEngine {  // -> EnginePaused
@@ -240,14 +242,14 @@ struct SetVersion {  // -> Ack
 // ---- Training: controller -> train ranks ----
 
 struct AssignShard {  // -> Ack
-  TrainBatchId batch;
-  ShardId shard;
+  TrainBatchId batch{};
+  ShardId shard{};
   AREAL_RECORD(0x1050, "assign_shard", batch, shard)
 };
 struct TrainStep {  // -> StepDone
   std::uint64_t step = 0;
   Version version = 0;      // The version that the step makes.
-  TrainBatchId batch;
+  TrainBatchId batch{};
   std::uint32_t shards = 0; // Assigned to this rank; 0 for ranks that are no data-parallel head.
   std::uint64_t seed = 0;   // Digest of the whole batch.
   AREAL_RECORD(0x1051, "train_step", step, version, batch, shards, seed)
@@ -262,43 +264,43 @@ struct StepDone {
 // ---- Tensor store ----
 
 struct PutShard {  // -> Ack
-  ShardId shard;
+  ShardId shard{};
   std::uint64_t bytes = 0;
-  Digest128 digest;
+  Digest128 digest{};
   AREAL_RECORD(0x1060, "put_shard", shard, bytes, digest)
 };
 struct FetchShard {  // -> ShardData
-  ShardId shard;
-  TrainBatchId batch;
+  ShardId shard{};
+  TrainBatchId batch{};
   AREAL_RECORD(0x1061, "fetch_shard", shard, batch)
 };
 struct ShardData {
-  ShardId shard;
+  ShardId shard{};
   Outcome outcome = Outcome::kOk;  // kRefused: no such shard.
   std::uint64_t bytes = 0;
-  Digest128 digest;
+  Digest128 digest{};
   AREAL_RECORD(0x1062, "shard_data", shard, outcome, bytes, digest)
 };
 struct DropShard {  // -> Dropped; to the source. Unknown shards count 0, which is success.
-  ShardId shard;
-  TrainBatchId batch;
+  ShardId shard{};
+  TrainBatchId batch{};
   AREAL_RECORD(0x1063, "drop_shard", shard, batch)
 };
 struct DropBatch {  // -> Dropped; to every consumer head.
-  TrainBatchId batch;
+  TrainBatchId batch{};
   AREAL_RECORD(0x1064, "drop_batch", batch)
 };
 struct Dropped {
-  TrainBatchId batch;
+  TrainBatchId batch{};
   std::uint64_t count = 0;
   AREAL_RECORD(0x1065, "dropped", batch, count)
 };
 struct QueryBatch {  // -> BatchStats; how many of a batch's shards a consumer still holds.
-  TrainBatchId batch;
+  TrainBatchId batch{};
   AREAL_RECORD(0x1066, "query_batch", batch)
 };
 struct BatchStats {
-  TrainBatchId batch;
+  TrainBatchId batch{};
   std::uint64_t matching = 0;
   AREAL_RECORD(0x1067, "batch_stats", batch, matching)
 };
@@ -306,12 +308,12 @@ struct BatchStats {
 // ---- Tells inside the controller: train_loop, rollout_pool, pause_gate, strict_drain ----
 
 struct WantBatch {
-  TrainBatchId batch;
+  TrainBatchId batch{};
   std::uint64_t step = 0;
   AREAL_RECORD(0x1101, "want_batch", batch, step)
 };
 struct BatchReady {
-  TrainBatchId batch;
+  TrainBatchId batch{};
   std::uint32_t groups = 0;
   std::uint64_t digest = 0;
   AREAL_RECORD(0x1102, "batch_ready", batch, groups, digest)
@@ -342,16 +344,16 @@ struct AllContinued {
 };
 // The pool tells the drain which shards a batch took.
 struct DrainShard {
-  TrainBatchId batch;
-  ShardId shard;
+  TrainBatchId batch{};
+  ShardId shard{};
   AREAL_RECORD(0x110A, "drain_shard", batch, shard)
 };
 struct ClearBatch {
-  TrainBatchId batch;
+  TrainBatchId batch{};
   AREAL_RECORD(0x110B, "clear_batch", batch)
 };
 struct BatchCleared {
-  TrainBatchId batch;
+  TrainBatchId batch{};
   Outcome outcome = Outcome::kOk;
   AREAL_RECORD(0x110C, "batch_cleared", batch, outcome)
 };

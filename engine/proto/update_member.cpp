@@ -1,0 +1,329 @@
+#include "engine/proto/update_member.h"
+
+#include <algorithm>
+
+namespace areal::proto {
+namespace {
+
+// Bounds connecting and executing; one of the two runs at a time.
+constexpr TimerId kDeadline{1};
+// Operations and buffers of weight updates have numbers of their own, apart from other protocols of the node.
+constexpr std::uint64_t kOpBase = 1ULL << 40;
+
+}  // namespace
+
+MemberEvent UpdateMember::on_input(const Input& input, Outbox& out) {
+  return std::visit(
+      [&](const auto& in) -> MemberEvent {
+        if constexpr (requires { on(in, out); }) return on(in, out);
+        return {};
+      },
+      input);
+}
+
+MemberEvent UpdateMember::on(const port::MessageIn& in, Outbox& out) {
+  if (!callee_.admit(in, out)) return {};
+  MemberEvent event;
+  dispatch_record<ReportMeta, InitGroups, Prepare>(in.body, [&](const auto& asked) { on_request(in, asked, out); });
+  dispatch_record<Execute, Commit>(in.body, [&](const auto& asked) { event = on_request(in, asked, out); });
+  dispatch_record<AbortUpdate>(in.body, [&](const AbortUpdate& asked) { event = begin_end(in, asked.epoch, true, out); });
+  dispatch_record<Teardown>(in.body, [&](const Teardown& asked) {
+    told_unproven_ = told_unproven_ || asked.unproven;
+    event = begin_end(in, asked.epoch, false, out);
+  });
+  return event;
+}
+
+void UpdateMember::refuse(const port::MessageIn& in, Refusal reason, std::uint64_t detail, Outbox& out) const {
+  out.note(port::Refused{in.body.kind, reason, in.from, detail});
+}
+
+void UpdateMember::set_loaded(Outbox& out) {
+  loaded_ = true;
+  if (meta_key_) answer_meta(out);
+}
+
+void UpdateMember::on_request(const port::MessageIn& in, const ReportMeta& /*asked*/, Outbox& out) {
+  meta_key_ = Callee::key_of(in);
+  if (loaded_) answer_meta(out);
+}
+
+void UpdateMember::answer_meta(Outbox& out) {
+  callee_.reply(*meta_key_,
+                MetaReport{options_.role, options_.role_rank, options_.engine, options_.role_world, version_,
+                           options_.plan->tensors, options_.meta},
+                out);
+  meta_key_.reset();
+}
+
+void UpdateMember::on_request(const port::MessageIn& in, const InitGroups& asked, Outbox& out) {
+  const RequestKey key = Callee::key_of(in);
+  const bool idle = phase_ == MemberPhase::kIdle && groups_.state() == MemberGroups::State::kNone;
+  if (!idle || asked.epoch <= groups_.epoch()) {
+    refuse(in, Refusal::kWrongEpoch, asked.epoch, out);
+    callee_.reply(key, InitDone{asked.epoch, Outcome::kRefused, {}}, out);
+    return;
+  }
+  // The rank must be the one that this rank's plan was built for, or two ranks would claim one place (INV-19).
+  if (asked.rank != options_.plan->rank || asked.rank >= asked.world) {
+    refuse(in, Refusal::kRankMap, asked.rank, out);
+    callee_.reply(key, InitDone{asked.epoch, Outcome::kRefused, {}}, out);
+    return;
+  }
+  init_key_ = key;
+  phase_ = MemberPhase::kConnecting;
+  groups_.join(asked, out);
+  note_plan(out);
+  out.push(port::ArmTimer{kDeadline, options_.init_timeout});
+}
+
+void UpdateMember::note_plan(Outbox& out) const {
+  const MemberPlan& plan = *options_.plan;
+  const Epoch epoch = groups_.epoch();
+  out.note(port::PlanBuilt{epoch, plan.rank, plan.sends, plan.operations, plan.expected, plan.covered, plan.duplicates,
+                           plan.digest});
+  for (const MemberPeer& peer : plan.peers) {
+    out.note(port::PlanPeer{epoch, peer.sender, peer.receiver, plan.sends, peer.operations, peer.elements, peer.bytes,
+                            peer.sequence});
+  }
+}
+
+void UpdateMember::finish_connect(Outcome outcome, NodeId peer, Outbox& out) {
+  out.push(port::DisarmTimer{kDeadline});
+  phase_ = outcome == Outcome::kOk ? MemberPhase::kConnected : MemberPhase::kFailed;
+  if (init_key_) callee_.reply(*init_key_, InitDone{groups_.epoch(), outcome, peer}, out);
+  init_key_.reset();
+}
+
+void UpdateMember::on_request(const port::MessageIn& in, const Prepare& asked, Outbox& out) {
+  const RequestKey key = Callee::key_of(in);
+  const AttemptKey attempt{asked.epoch, asked.version, asked.attempt};
+  const MemberPlan& plan = *options_.plan;
+  Prepared answer{asked.epoch, asked.version, asked.attempt, Outcome::kRefused, version_, plan.elements(), plan.bytes(),
+                  plan.passes.empty() ? DType::kBf16 : plan.passes.front().wire, plan.tensors};
+  const bool connected = phase_ == MemberPhase::kConnected || phase_ == MemberPhase::kPrepared;
+  if (!connected || asked.epoch != groups_.epoch()) {
+    refuse(in, Refusal::kWrongEpoch, asked.epoch, out);
+  } else if (attempt <= newest_ || asked.version < version_) {
+    refuse(in, Refusal::kStaleAttempt, asked.attempt, out);
+  } else {
+    answer.outcome = Outcome::kOk;
+    attempt_ = newest_ = attempt;
+    phase_ = MemberPhase::kPrepared;
+  }
+  callee_.reply(key, answer, out);
+}
+
+MemberEvent UpdateMember::on_request(const port::MessageIn& in, const Execute& asked, Outbox& out) {
+  const AttemptKey attempt{asked.epoch, asked.version, asked.attempt};
+  if (!options_.may_enter(phase_, attempt_, attempt)) {
+    refuse(in, Refusal::kStaleAttempt, asked.attempt, out);
+    callee_.reply(Callee::key_of(in),
+                  Executed{asked.epoch, asked.version, asked.attempt, Outcome::kRefused, {}, 0}, out);
+    return {};
+  }
+  execute_key_ = Callee::key_of(in);
+  phase_ = MemberPhase::kExecuting;
+  pass_ = 0;
+  batch_ = {};
+  out.note(port::CollectiveEntered{asked.epoch, asked.version, asked.attempt, rank()});
+  out.push(port::ArmTimer{kDeadline, options_.update_timeout});
+  return {What::kEntered, {}, {}};
+}
+
+MemberEvent UpdateMember::on_request(const port::MessageIn& in, const Commit& asked, Outbox& out) {
+  const AttemptKey attempt{asked.epoch, asked.version, asked.attempt};
+  if (phase_ != MemberPhase::kExecuted || attempt != attempt_) {
+    refuse(in, Refusal::kStaleAttempt, asked.attempt, out);
+    return {};
+  }
+  commit_key_ = Callee::key_of(in);
+  return {What::kCommit, {}, {}};
+}
+
+void UpdateMember::commit(Outbox& out) {
+  version_ = attempt_.version;
+  phase_ = MemberPhase::kConnected;
+  callee_.reply(*commit_key_, Committed{attempt_.epoch, attempt_.version, attempt_.attempt}, out);
+  commit_key_.reset();
+}
+
+void UpdateMember::fail(Outcome outcome, NodeId peer, Outbox& out) {
+  if (phase_ != MemberPhase::kExecuting) return;
+  phase_ = MemberPhase::kFailed;
+  out.push(port::DisarmTimer{kDeadline});
+  callee_.reply(*execute_key_, Executed{attempt_.epoch, attempt_.version, attempt_.attempt, outcome, peer, 0}, out);
+  execute_key_.reset();
+}
+
+void UpdateMember::succeed(std::uint64_t bytes, Outbox& out) {
+  phase_ = MemberPhase::kExecuted;
+  out.push(port::DisarmTimer{kDeadline});
+  callee_.reply(*execute_key_,
+                Executed{attempt_.epoch, attempt_.version, attempt_.attempt, Outcome::kOk, {}, bytes}, out);
+  execute_key_.reset();
+}
+
+MemberEvent UpdateMember::begin_end(const port::MessageIn& in, Epoch epoch, bool abort, Outbox& out) {
+  end_key_ = Callee::key_of(in);
+  end_is_abort_ = abort;
+  if (epoch != groups_.epoch() || phase_ == MemberPhase::kIdle) {  // Nothing of that epoch is left here.
+    const bool other = epoch != groups_.epoch() && phase_ != MemberPhase::kIdle;
+    if (other) refuse(in, Refusal::kWrongEpoch, epoch, out);
+    return other ? MemberEvent{} : MemberEvent{What::kEnded, {}, {}};
+  }
+  out.push(port::DisarmTimer{kDeadline});
+  if (init_key_) finish_connect(Outcome::kAborted, {}, out);
+  if (phase_ == MemberPhase::kExecuting) fail(Outcome::kAborted, {}, out);
+  phase_ = MemberPhase::kEnding;
+  batch_ = {};
+  if (running_op_.value != 0) out.push(port::StopCompute{running_op_});
+  if (abort || groups_.state() != MemberGroups::State::kReady) {
+    groups_.abort(out);
+  } else {
+    groups_.leave(out);
+  }
+  return check_end(out);
+}
+
+// Staging goes back only when no group can touch it any more, and everything has ended when it is gone.
+MemberEvent UpdateMember::check_end(Outbox& out) {
+  if (phase_ != MemberPhase::kEnding) return {};
+  const bool quiet = groups_.state() == MemberGroups::State::kNone && running_op_.value == 0;
+  if (!quiet) return {};
+  if (staging_.value != 0) {
+    if (!releasing_) release_staging(out);
+    return {};
+  }
+  phase_ = MemberPhase::kIdle;
+  return {What::kEnded, {}, {}};
+}
+
+void UpdateMember::finish_end(bool quarantined, Outbox& out) {
+  if (!end_key_) return;
+  if (end_is_abort_) {
+    callee_.reply(*end_key_, UpdateAborted{groups_.epoch(), quarantined}, out);
+  } else {
+    callee_.reply(*end_key_, TornDown{groups_.epoch()}, out);
+  }
+  end_key_.reset();
+  told_unproven_ = false;
+}
+
+MemberEvent UpdateMember::on(const port::TimerFired& in, Outbox& out) {
+  if (in.timer != kDeadline) return {};
+  if (phase_ == MemberPhase::kConnecting) finish_connect(Outcome::kTimedOut, {}, out);
+  if (phase_ == MemberPhase::kExecuting) fail(Outcome::kTimedOut, {}, out);
+  return {};
+}
+
+MemberEvent UpdateMember::on(const port::GroupJoined& in, Outbox& out) {
+  if (phase_ == MemberPhase::kConnecting && groups_.on_joined(in, out) == MemberGroups::Event::kFailed) {
+    finish_connect(in.outcome, {}, out);
+  }
+  return {};
+}
+
+MemberEvent UpdateMember::on(const port::BatchDone& in, Outbox& out) {
+  if (phase_ == MemberPhase::kConnecting) {
+    const MemberGroups::Event event = groups_.on_batch(in, out);
+    if (event == MemberGroups::Event::kReady) finish_connect(Outcome::kOk, {}, out);
+    if (event == MemberGroups::Event::kFailed) finish_connect(in.outcome, in.peer, out);
+    return {};
+  }
+  if (phase_ != MemberPhase::kExecuting || in.batch != batch_ || batch_.value == 0) return {};
+  batch_ = {};
+  if (in.outcome != Outcome::kOk) {
+    fail(in.outcome, in.peer, out);
+    return {};
+  }
+  return {What::kBatch, in, {}};
+}
+
+MemberEvent UpdateMember::on(const port::GroupAborted& in, Outbox& out) {
+  return groups_.on_aborted(in) == MemberGroups::Event::kAborted ? check_end(out) : MemberEvent{};
+}
+
+MemberEvent UpdateMember::on(const port::ComputeDone& in, Outbox& out) {
+  if (in.op != running_op_) return {};
+  running_op_ = {};
+  if (phase_ == MemberPhase::kEnding) return check_end(out);
+  return {What::kCompute, {}, in};
+}
+
+MemberEvent UpdateMember::on(const port::BufferReady& in, Outbox& out) {
+  if (in.buffer != staging_) return {};
+  if (in.outcome != Outcome::kOk) {
+    staging_ = {};
+    fail(in.outcome, {}, out);
+    return check_end(out);
+  }
+  return phase_ == MemberPhase::kExecuting ? MemberEvent{What::kStaged, {}, {}} : MemberEvent{};
+}
+
+MemberEvent UpdateMember::on(const port::BufferReleased& in, Outbox& out) {
+  if (in.buffer != staging_) return {};
+  staging_ = {};
+  releasing_ = false;
+  return check_end(out);
+}
+
+void UpdateMember::reserve_staging(Outbox& out) {
+  if (staging_.value != 0) return;
+  staging_ = BufferId{kOpBase + ++next_buffer_};
+  out.push(port::ReserveBuffer{staging_, options_.staging_bytes, port::MemoryTag::kStaging});
+}
+
+void UpdateMember::release_staging(Outbox& out) {
+  releasing_ = true;
+  out.push(port::ReleaseBuffer{staging_});
+}
+
+void UpdateMember::start_compute(port::ComputeKind what, Outbox& out) {
+  running_op_ = OpId{kOpBase + ++next_op_};
+  out.push(port::StartCompute{.op = running_op_,
+                              .what = what,
+                              .version = attempt_.version,
+                              .buffer = staging_,
+                              .epoch = groups_.epoch(),
+                              .seed = attempt_.attempt,
+                              .amount = options_.plan->bytes()});
+}
+
+bool UpdateMember::post_pass(Outbox& out) {
+  const MemberPlan& plan = *options_.plan;
+  if (pass_ >= plan.passes.size()) return false;
+  const MemberPass& pass = plan.passes[pass_++];
+  batch_ = groups_.next_batch();
+  out.push(port::PostBatch{.group = payload_group(groups_.epoch()),
+                           .batch = batch_,
+                           .kind = plan.sends ? port::BatchKind::kSend : port::BatchKind::kReceive,
+                           .tag = (std::uint64_t{attempt_.attempt} << 8) | pass_,
+                           .version = attempt_.version,
+                           .buffer = staging_,
+                           .dtype = pass.wire,
+                           .storage_dtype = pass.storage,
+                           .elements = pass.elements,
+                           .bytes = pass.bytes});
+  return true;
+}
+
+void UpdateMember::meet(port::BatchKind kind, MeetingKind meeting, std::uint64_t value, std::uint64_t count,
+                        Outbox& out) {
+  batch_ = groups_.next_batch();
+  out.push(port::PostBatch{.group = control_group(groups_.epoch()),
+                           .batch = batch_,
+                           .kind = kind,
+                           .tag = meeting_tag(attempt_.version, attempt_.attempt, meeting),
+                           .version = attempt_.version,
+                           .value = value,
+                           .count = count});
+}
+
+void UpdateMember::list_waits(WaitList& waits) const {
+  if (running_op_.value != 0) waits.push_back({{}, "compute", running_op_.value});
+  if (batch_.value != 0) waits.push_back({{}, "batch of the update", attempt_.version});
+  if (phase_ == MemberPhase::kConnecting) waits.push_back({{}, "group of the new epoch", groups_.epoch()});
+}
+
+}  // namespace areal::proto
