@@ -9,13 +9,15 @@ configure_and_build() {
   shift 2
   mkdir -p "$folder"
   log=$folder/build.log
-  if [ ! -f "$folder/build.ninja" ]; then
+  # Configured once for the same arguments; ninja itself sees changed CMake files.
+  if [ ! -f "$folder/build.ninja" ] || [ "$(cat "$folder/configured_with" 2>/dev/null)" != "$*" ]; then
     echo "build: configuring $folder" >&2
     if ! cmake "$@" >"$log" 2>&1; then
       cat "$log" >&2
       rm -f "$folder/build.ninja"
       return 1
     fi
+    echo "$*" >"$folder/configured_with"
   fi
   NINJA_STATUS="[%f/%t] " cmake --build "$folder" --target "$target" 2>&1 | tee "$log" | show_progress "$target"
   if [ "${PIPESTATUS[0]}" -ne 0 ]; then
