@@ -83,7 +83,8 @@ def functions(code):
         mark = place.group()
         if body_start is None:
             head = code[head_start:place.start()]
-            if mark == "{" and "(" in head and not _SCOPE_HEAD.search(head):
+            is_whole = "(" in head and head.count("(") == head.count(")")  # Else a brace among arguments.
+            if mark == "{" and is_whole and not _SCOPE_HEAD.search(head):
                 body_start, depth = head_start + len(head) - len(head.lstrip()), 1
             head_start = place.end()
             continue

@@ -93,6 +93,10 @@ class Sizes(unittest.TestCase):
         self.assertEqual(1, len(failures))
         self.assertTrue(failures[0].startswith("a.cpp:3: [size]"), failures[0])
 
+    def test_long_tables_are_no_functions(self):
+        table = "constexpr auto kRows = std::to_array<Row>({\n" + '    {"a", 1},\n' * 100 + "});\n"
+        self.assertEqual([], check_sizes.check_text("a.cpp", table)[0])
+
     def test_unfinished_marks(self):
         self.assertEqual(1, len(check_sizes.check_text("a.cpp", "// TO" + "DO later\n")[0]))
 
