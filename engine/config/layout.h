@@ -34,8 +34,11 @@ struct ParallelStrategy {
   std::uint32_t etp = 1;
 
   [[nodiscard]] constexpr std::uint32_t world_size() const { return dp * tp * pp * cp; }
-  // Data-parallel copies of an expert. REQUIRES: check_strategy() accepted this.
-  [[nodiscard]] constexpr std::uint32_t edp() const { return world_size() / (pp * etp * ep); }
+  // Data-parallel copies of an expert; without expert sizes the layout counts as dense, and this is dp.
+  // REQUIRES: check_strategy() accepted this.
+  [[nodiscard]] constexpr std::uint32_t edp() const {
+    return ep == 1 && etp == 1 ? dp : world_size() / (pp * etp * ep);
+  }
   constexpr bool operator==(const ParallelStrategy&) const = default;
 };
 

@@ -1,0 +1,43 @@
+// What vector_test knows to check: one entry per topic and function, one file per topic.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace areal::vectors {
+
+using Json = nlohmann::json;
+
+enum class Verdict { kPassed, kFailed, kSkipped };
+
+struct Outcome {
+  Verdict verdict = Verdict::kPassed;
+  std::string detail;
+};
+
+inline Outcome passed() { return {}; }
+inline Outcome failed(std::string detail) { return {Verdict::kFailed, std::move(detail)}; }
+inline Outcome skipped(std::string detail) { return {Verdict::kSkipped, std::move(detail)}; }
+
+// Equal values pass; else both are printed, cut to a readable length.
+Outcome expect_equal(const Json& wanted, const Json& got);
+
+// `vector` is one case: inputs, and outputs or error (spec examples: expected).
+using Check = Outcome (*)(const Json& vector);
+
+struct Checker {
+  std::string_view topic;
+  std::string_view function;
+  Check check;
+};
+
+void add_alloc_mode(std::vector<Checker>& registry);
+void add_transfer_plan(std::vector<Checker>& registry);
+void add_sharding(std::vector<Checker>& registry);
+void add_staleness(std::vector<Checker>& registry);
+void add_config_gates(std::vector<Checker>& registry);
+void add_spec_examples(std::vector<Checker>& registry);
+
+}  // namespace areal::vectors
