@@ -49,10 +49,10 @@ class Caller {
   };
   FiredResult on_timer(const port::TimerFired& fired, Outbox& out);
 
-  // Forgets requests for which `drop(PendingRequest)` is true, and their timers.
+  // Forgets requests for which `drop(PendingRequest)` is true, and their timers; returns how many.
   template <class Drop>
-  void forget_if(Drop&& drop, Outbox& out) {
-    pending_.erase_if([&](RequestId id, const PendingRequest& request) {
+  std::size_t forget_if(Drop&& drop, Outbox& out) {
+    return pending_.erase_if([&](RequestId id, const PendingRequest& request) {
       if (!drop(request)) return false;
       out.push(port::DisarmTimer{timer_of(id)});
       return true;

@@ -1,0 +1,145 @@
+// Connect, update, disconnect: reservations first, all-or-nothing fan-out, roll-back, each attempt once.
+//
+// Owns one pair. An update runs prepare -> execute -> persist -> commit, each step on all W ranks; a version is published
+// only after every member applied it, fenced its device and acknowledged the commit. Any failure once ranks may be inside
+// a collective breaks the pair: abort everywhere, tear down everywhere, wait until every rank lives, connect again under
+// a new epoch, and try the same version under the next attempt. Requests are idempotent: asked again, they join what
+// runs or get the same answer.
+#pragma once
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/proto/callee.h"
+#include "engine/proto/caller.h"
+#include "engine/proto/cluster.h"
+#include "engine/proto/input.h"
+#include "engine/proto/member_plan.h"
+#include "engine/proto/messages.h"
+#include "engine/proto/pair_registry.h"
+#include "engine/proto/waits.h"
+#include "engine/proto/worker_table.h"
+
+namespace areal::proto {
+
+struct GatewayOptions {
+  CallerOptions calls;
+  Duration attempt_timeout{150'000'000'000};  // Of the execute step: longer than the members' own.
+  Duration workers_timeout{600'000'000'000};  // How long dead ranks are waited for.
+  std::uint32_t max_attempts = 5;             // Of one update request.
+  std::uint32_t connect_tries = 5;
+  // What every rank must report to send or receive; by transfer rank.
+  std::shared_ptr<const std::vector<MemberPlan>> plans;
+};
+
+class Gateway {
+ public:
+  static constexpr std::string_view kName = "gateway";
+
+  Gateway(GatewayOptions options, ClusterMap cluster);
+
+  void step(const Input& input, Outbox& out);
+
+  [[nodiscard]] const PairRegistry& registry() const { return registry_; }
+  [[nodiscard]] Version version() const { return version_; }
+  [[nodiscard]] Epoch epoch() const { return epoch_; }
+  void list_waits(WaitList& waits) const;
+
+ private:
+  enum class Step : std::uint8_t {
+    kIdle, kReporting, kReservingPort, kInitialising, kRollingBack, kPreparing, kExecuting, kPersisting, kCommitting,
+    kAborting, kTearingDown, kReturningPort
+  };
+  struct PendingUpdate {
+    RequestKey key;
+    Version version = 0;
+    Attempt attempts = 0;  // Begun so far.
+    FullReason reason = FullReason::kNone;
+    std::uint64_t bytes = 0;
+    AREAL_FIELDS(key, version, attempts, reason, bytes)
+  };
+
+  void on_request(const port::MessageIn& in, Outbox& out);
+  void on_connect(const port::MessageIn& in, Outbox& out);
+  void on_update(const port::MessageIn& in, const UpdateRequest& asked, Outbox& out);
+  void on_disconnect(const port::MessageIn& in, Outbox& out);
+  void on_worker_exited(std::uint32_t rank, Incarnation incarnation, Outbox& out);
+  void on_worker_started(std::uint32_t rank, Incarnation incarnation, Outbox& out);
+  void lose_worker(std::uint32_t rank, Outbox& out);
+  void on_reply(const port::MessageIn& in, Outbox& out);
+  void on_gave_up(const PendingRequest& request, Outbox& out);
+  void on_timer(const port::TimerFired& in, Outbox& out);
+  void on_stored(const port::StoreDone& in, Outbox& out);
+
+  // Asks every living rank; `make(rank)` is the request.
+  template <class Make>
+  void fan_out(Step step, Make&& make, Outbox& out);
+  void settled(Outbox& out);
+  void note_failure(Outcome outcome, NodeId peer);
+  // What a reply to a fan-out says; false if it is a failure.
+  bool read_reply(const port::MessageIn& in, std::uint32_t rank, Outbox& out);
+
+  void advance(Outbox& out);
+  void begin_connect(Outbox& out);
+  void reports_settled(Outbox& out);
+  void init_settled(Outbox& out);
+  void begin_attempt(Outbox& out);
+  void prepare_settled(Outbox& out);
+  void persist(const Digest128& expected, Outbox& out);
+  void publish(Outbox& out);
+  void fail_attempt(Outcome outcome, NodeId peer, Outbox& out);
+  void tear_down(Outbox& out);
+  void torn_down(Outbox& out);
+  void end_epoch(Outbox& out);
+  void answer_update(Outcome outcome, Outbox& out);
+  void note_state(port::PairState state, Outbox& out) const;
+  [[nodiscard]] FullReason reason_of_attempt() const;
+
+  GatewayOptions options_;
+  ClusterMap cluster_;
+  PairRegistry registry_{1};
+  WorkerTable workers_;
+  Caller caller_;
+  Callee callee_;
+  Step step_ = Step::kIdle;
+  std::uint32_t outstanding_ = 0;  // Requests of the present fan-out.
+  bool failed_ = false;            // The present fan-out has failed somewhere.
+  Outcome failure_ = Outcome::kOk;
+  NodeId failed_peer_{};
+  bool wants_pair_ = false;
+  bool closing_ = false;
+  std::optional<RequestKey> connect_key_;
+  std::optional<RequestKey> close_key_;
+  std::uint32_t connects_failed_ = 0;
+  std::optional<PendingUpdate> update_;
+  Epoch epoch_ = 0;
+  Version version_ = 0;            // Published.
+  Attempt ticket_ = 0;             // The registry's own count of tries.
+  std::uint16_t port_ = 0;
+  bool broken_since_publish_ = false;
+  std::vector<std::uint8_t> lost_engines_;  // By engine: lost a rank since the last publication.
+  std::uint64_t next_op_ = 0;
+
+ public:
+  AREAL_FIELDS(registry_, workers_, caller_, callee_, step_, outstanding_, failed_, failure_, failed_peer_, wants_pair_,
+               closing_, connect_key_, close_key_, connects_failed_, update_, epoch_, version_, ticket_, port_,
+               broken_since_publish_, lost_engines_, next_op_)
+};
+
+template <class Make>
+void Gateway::fan_out(Step step, Make&& make, Outbox& out) {
+  step_ = step;
+  failed_ = false;
+  failure_ = Outcome::kOk;
+  failed_peer_ = {};
+  outstanding_ = 0;
+  for (std::uint32_t rank = 0; rank < workers_.size(); ++rank) {
+    if (!workers_.at(rank).alive) continue;
+    const SlotId slot = rank < cluster_.infer_world() ? kReceiverSlot : kSenderSlot;
+    caller_.ask(workers_.at(rank).node, slot, make(rank), out);
+    ++outstanding_;
+  }
+  if (outstanding_ == 0) settled(out);
+}
+
+}  // namespace areal::proto

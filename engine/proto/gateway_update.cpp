@@ -1,0 +1,239 @@
+// The gateway's two sequences: connecting a pair, and moving one version through it.
+#include "engine/proto/gateway.h"
+
+namespace areal::proto {
+namespace {
+
+constexpr PairId kPair{1};
+constexpr TimerId kAttemptDeadline{1};
+constexpr TimerId kWorkersDeadline{2};
+
+}  // namespace
+
+// Does the next thing there is to do when nothing is under way.
+void Gateway::advance(Outbox& out) {
+  if (step_ != Step::kIdle) return;
+  const Pair* pair = registry_.get(kPair);
+  if (closing_) {
+    if (pair != nullptr) {
+      tear_down(out);
+    } else if (close_key_) {
+      callee_.reply(*close_key_, Ack{}, out);
+      close_key_.reset();
+      closing_ = false;
+    }
+    return;
+  }
+  if (pair == nullptr) {
+    const bool wanted = wants_pair_ && (connect_key_ || update_ || connects_failed_ < options_.connect_tries);
+    if (!wanted) return;
+    if (workers_.all_alive()) {
+      out.push(port::DisarmTimer{kWorkersDeadline});
+      begin_connect(out);
+    } else {
+      out.push(port::ArmTimer{kWorkersDeadline, options_.workers_timeout});
+    }
+    return;
+  }
+  if (update_) begin_attempt(out);
+}
+
+// ---- Connect ----
+
+void Gateway::begin_connect(Outbox& out) {
+  AREAL_CHECK(registry_.try_reserve(kPair));
+  ++epoch_;
+  port_ = 0;
+  note_state(port::PairState::kReserved, out);
+  fan_out(Step::kReporting, [](std::uint32_t) { return ReportMeta{}; }, out);
+}
+
+// All ranks have reported, or the port was answered for.
+void Gateway::reports_settled(Outbox& out) {
+  if (failed_) {
+    init_settled(out);
+    return;
+  }
+  if (step_ == Step::kReporting) {
+    step_ = Step::kReservingPort;
+    outstanding_ = 1;
+    caller_.ask(cluster_.master_guard, kGuardSlot, ReservePort{epoch_}, out);
+    return;
+  }
+  const Epoch epoch = epoch_;
+  fan_out(
+      Step::kInitialising,
+      [&](std::uint32_t rank) {
+        return InitGroups{epoch, rank, cluster_.world(), cluster_.infer_world(), cluster_.engines, port_};
+      },
+      out);
+}
+
+// Every init call has finished; roll-back starts only now.
+void Gateway::init_settled(Outbox& out) {
+  if (failed_ || !workers_.all_alive()) {
+    registry_.begin_rollback(kPair);
+    note_state(port::PairState::kRollingBack, out);
+    fan_out(Step::kRollingBack, [&](std::uint32_t rank) {
+      const bool infers = rank < cluster_.infer_world();
+      return Teardown{epoch_, infers && lost_engines_[rank / cluster_.engine_world] != 0};
+    }, out);
+    return;
+  }
+  registry_.register_reserved(kPair, PairMode::kAwex);
+  connects_failed_ = 0;
+  step_ = Step::kIdle;
+  note_state(port::PairState::kConnected, out);
+  if (connect_key_) callee_.reply(*connect_key_, ConnectReply{Outcome::kOk, epoch_}, out);
+  connect_key_.reset();
+  advance(out);
+}
+
+// ---- Update ----
+
+FullReason Gateway::reason_of_attempt() const {
+  if (broken_since_publish_) return FullReason::kPeerLost;
+  if (update_->attempts > 1) return FullReason::kRetry;
+  return version_ == 0 ? FullReason::kNotSeeded : FullReason::kNoDelta;
+}
+
+void Gateway::begin_attempt(Outbox& out) {
+  const UpdateTicket ticket = registry_.begin_update(kPair, update_->version);
+  if (ticket.refusal != PairRefusal::kNone) {
+    answer_update(Outcome::kRefused, out);
+    return;
+  }
+  ticket_ = ticket.attempt;
+  ++update_->attempts;
+  update_->bytes = 0;
+  update_->reason = reason_of_attempt();
+  note_state(port::PairState::kUpdating, out);
+  out.note(port::UpdateStarted{epoch_, update_->version, update_->attempts, UpdateMode::kFull, update_->reason});
+  const Prepare prepare{epoch_, update_->version, update_->attempts, version_, UpdateMode::kFull};
+  fan_out(Step::kPreparing, [&](std::uint32_t) { return prepare; }, out);
+}
+
+void Gateway::prepare_settled(Outbox& out) {
+  if (!failed_) {
+    const Execute execute{epoch_, update_->version, update_->attempts};
+    out.push(port::ArmTimer{kAttemptDeadline, options_.attempt_timeout});
+    fan_out(Step::kExecuting, [&](std::uint32_t) { return execute; }, out);
+    return;
+  }
+  if (failure_ != Outcome::kMismatch) {
+    fail_attempt(failure_, failed_peer_, out);
+    return;
+  }
+  // Both ends disagree about the bytes. Nobody entered a collective, and trying again cannot help.
+  out.note(port::UpdateEnded{epoch_, update_->version, update_->attempts, Outcome::kMismatch, failed_peer_});
+  registry_.fail_update(kPair, update_->version, ticket_);
+  step_ = Step::kIdle;
+  note_state(port::PairState::kConnected, out);
+  answer_update(Outcome::kMismatch, out);
+  advance(out);
+}
+
+// What is about to be committed is on stable storage before anybody commits.
+void Gateway::persist(const Digest128& expected, Outbox& out) {
+  step_ = Step::kPersisting;
+  const Digest128 value{(std::uint64_t{epoch_} << 32) | update_->attempts, update_->version};
+  out.push(port::StorePut{OpId{++next_op_}, update_->version, expected, value});
+}
+
+void Gateway::on_stored(const port::StoreDone& in, Outbox& out) {
+  if (step_ != Step::kPersisting || in.op.value != next_op_) return;
+  if (in.outcome == Outcome::kMismatch) {  // An earlier attempt had come as far as this.
+    persist(in.value, out);
+    return;
+  }
+  if (in.outcome != Outcome::kOk) {
+    fail_attempt(in.outcome, {}, out);
+    return;
+  }
+  const Commit commit{epoch_, update_->version, update_->attempts};
+  fan_out(Step::kCommitting, [&](std::uint32_t) { return commit; }, out);
+}
+
+void Gateway::publish(Outbox& out) {
+  const PendingUpdate& update = *update_;
+  registry_.finish_update(kPair, update.version, ticket_);
+  version_ = update.version;
+  step_ = Step::kIdle;
+  out.note(port::UpdateEnded{epoch_, version_, update.attempts, Outcome::kOk, {}});
+  out.note(port::Receipt{port::ReceiptKind::kWeights, version_, Role::kEngine, cluster_.infer_world(),
+                         cluster_.infer_world(), {}});
+  out.note(port::Receipt{port::ReceiptKind::kPublish, version_, Role::kGateway, cluster_.world(), cluster_.world(), {}});
+  out.note(port::VersionPublished{epoch_, version_, update.attempts, UpdateMode::kFull, update.reason, update.bytes});
+  out.note(port::AnchorSet{epoch_, version_, update.attempts, update.reason});
+  note_state(port::PairState::kConnected, out);
+  broken_since_publish_ = false;
+  lost_engines_.assign(lost_engines_.size(), 0);
+  answer_update(Outcome::kOk, out);
+  advance(out);
+}
+
+void Gateway::answer_update(Outcome outcome, Outbox& out) {
+  const PendingUpdate update = *update_;
+  update_.reset();
+  callee_.reply(update.key,
+                UpdateReply{update.version, outcome, update.attempts, UpdateMode::kFull, update.reason, update.bytes}, out);
+}
+
+// ---- Failure ----
+
+// The error may have left ranks inside a collective: break the pair, end the epoch, start anew.
+void Gateway::fail_attempt(Outcome outcome, NodeId peer, Outbox& out) {
+  out.note(port::UpdateEnded{epoch_, update_->version, update_->attempts, outcome, peer});
+  out.push(port::DisarmTimer{kAttemptDeadline});
+  caller_.forget_if([](const PendingRequest&) { return true; }, out);
+  registry_.mark_broken(kPair);
+  broken_since_publish_ = true;
+  note_state(port::PairState::kBroken, out);
+  const AbortUpdate abort{epoch_, update_->version, update_->attempts};
+  fan_out(Step::kAborting, [&](std::uint32_t) { return abort; }, out);
+}
+
+void Gateway::tear_down(Outbox& out) {
+  registry_.begin_teardown(kPair);
+  if (!closing_) broken_since_publish_ = true;
+  note_state(port::PairState::kTearingDown, out);
+  fan_out(Step::kTearingDown, [&](std::uint32_t rank) {
+    const bool infers = rank < cluster_.infer_world();
+    return Teardown{epoch_, infers && lost_engines_[rank / cluster_.engine_world] != 0};
+  }, out);
+}
+
+void Gateway::torn_down(Outbox& out) {
+  if (port_ == 0) {
+    end_epoch(out);
+    return;
+  }
+  step_ = Step::kReturningPort;
+  outstanding_ = 1;
+  caller_.ask(cluster_.master_guard, kGuardSlot, ReturnPort{epoch_, port_}, out);
+}
+
+void Gateway::end_epoch(Outbox& out) {
+  const Pair* pair = registry_.get(kPair);
+  const bool rolled_back = pair != nullptr && pair->state == PairState::kRollingBack;
+  if (rolled_back) {
+    registry_.release_reservation(kPair);
+    ++connects_failed_;
+  } else {
+    registry_.unregister(kPair);
+  }
+  port_ = 0;
+  step_ = Step::kIdle;
+  note_state(port::PairState::kAbsent, out);
+  const bool gives_up = connects_failed_ >= options_.connect_tries;
+  if (gives_up && connect_key_) {
+    callee_.reply(*connect_key_, ConnectReply{Outcome::kFailed, epoch_}, out);
+    connect_key_.reset();
+  }
+  if (update_ && (gives_up || closing_ || update_->attempts >= options_.max_attempts)) {
+    answer_update(Outcome::kFailed, out);
+  }
+  advance(out);
+}
+
+}  // namespace areal::proto
