@@ -1,0 +1,197 @@
+#include "engine/proto/train_rank.h"
+
+#include <algorithm>
+
+namespace areal::proto {
+namespace {
+
+constexpr TimerId kShardsTimer{1};
+
+}  // namespace
+
+TrainRank::TrainRank(TrainRankOptions options, ClusterMap cluster)
+    : options_(options), cluster_(std::move(cluster)), held_(options.shard_limit), calls_(options.calls) {}
+
+void TrainRank::step(const Input& input, Outbox& out) {
+  if (const auto* started = std::get_if<port::Started>(&input)) {
+    calls_.start(started->incarnation);
+    last_op_ = std::uint64_t{started->incarnation} << 32;
+  } else if (const auto* message = std::get_if<port::MessageIn>(&input)) {
+    on_message(*message, out);
+  } else if (const auto* done = std::get_if<port::ComputeDone>(&input)) {
+    on_compute(*done, out);
+  } else if (const auto* fired = std::get_if<port::TimerFired>(&input)) {
+    on_timer(*fired, out);
+  }
+  AREAL_CHECK(!running_.has_value() || running_->version != 0);
+}
+
+void TrainRank::on_message(const port::MessageIn& message, Outbox& out) {
+  if (message.kind == port::MessageKind::kReply) {
+    if (const auto asked = calls_.answered(message, out); asked.has_value()) on_shard(*asked, message.body, out);
+    return;
+  }
+  Callee* callee = callee_of(message);
+  if (callee == nullptr) {
+    out.note(port::Refused{message.body.kind, Refusal::kUnknown, message.from, message.from_slot.value});
+    return;
+  }
+  if (!callee->admit(message, out)) return;
+  const bool known = dispatch_record<AssignShard, TrainStep, SetVersion, DropBatch, QueryBatch>(
+      message.body, [&](const auto& body) { on(message, body, out); });
+  if (!known) out.note(port::Refused{message.body.kind, Refusal::kUnknown, message.from, 0});
+}
+
+Callee* TrainRank::callee_of(const port::MessageIn& message) {
+  if (message.from != cluster_.controller) return nullptr;
+  if (message.from_slot == kTrainLoopSlot) return &loop_callee_;
+  if (message.from_slot == kPoolSlot) return &pool_callee_;
+  if (message.from_slot == kDrainSlot) return &drain_callee_;
+  return nullptr;
+}
+
+// ---- Shards ----
+
+void TrainRank::on(const port::MessageIn& message, const AssignShard& assign, Outbox& out) {
+  const HeldKey key{assign.batch, assign.shard};
+  if (!is_data_head()) {
+    out.note(port::Refused{AssignShard::kKind, Refusal::kRankMap, message.from, options_.rank});
+    return;
+  }
+  if (assign.batch <= dropped_) {
+    out.note(port::Refused{AssignShard::kKind, Refusal::kStaleAttempt, message.from, assign.batch.value});
+    return;
+  }
+  if (!held_.contains(key)) {
+    const bool has_room = calls_.pending().size() < options_.calls.limit && held_.insert(key, HeldShard{});
+    if (!has_room) {
+      out.note(port::Refused{AssignShard::kKind, Refusal::kBusy, message.from, assign.shard.value});
+      return;
+    }
+    calls_.ask(cluster_.store, kStoreSlot, FetchShard{assign.shard, assign.batch}, out);
+  }
+  callee_of(message)->reply(Callee::key_of(message), Ack{}, out);
+}
+
+void TrainRank::on_shard(const PendingRequest& asked, const Record& body, Outbox& out) {
+  const FetchShard fetch = from_record<FetchShard>(asked.body);
+  HeldShard result{HoldState::kMissing, 0, {}};
+  dispatch_record<ShardData>(body, [&](const ShardData& data) {
+    if (data.outcome == Outcome::kOk && data.shard == fetch.shard) result = {HoldState::kHeld, data.bytes, data.digest};
+  });
+  held_.edit({fetch.batch, fetch.shard}, [&](HeldShard& held) { held = result; });
+  if (result.state == HoldState::kHeld) out.note(port::ShardFetched{fetch.shard, fetch.batch});
+  compute_if_ready(out);
+}
+
+void TrainRank::on(const port::MessageIn& message, const DropBatch& drop, Outbox& out) {
+  calls_.forget_if([&](const PendingRequest& asked) { return from_record<FetchShard>(asked.body).batch == drop.batch; },
+                   out);
+  const std::size_t count = held_.erase_if([&](const HeldKey& key, const HeldShard&) { return key.batch == drop.batch; });
+  dropped_ = std::max(dropped_, drop.batch);
+  out.note(port::ShardsDropped{drop.batch, count, count_of(drop.batch)});
+  callee_of(message)->reply(Callee::key_of(message), Dropped{drop.batch, count}, out);
+}
+
+void TrainRank::on(const port::MessageIn& message, const QueryBatch& query, Outbox& out) {
+  callee_of(message)->reply(Callee::key_of(message), BatchStats{query.batch, count_of(query.batch)}, out);
+}
+
+std::uint64_t TrainRank::count_of(TrainBatchId batch) const {
+  return static_cast<std::uint64_t>(
+      std::ranges::count_if(held_, [&](const auto& entry) { return entry.key.batch == batch; }));
+}
+
+bool TrainRank::is_data_head() const {
+  return std::ranges::find(cluster_.data_heads, options_.rank) != cluster_.data_heads.end();
+}
+
+// ---- Steps ----
+
+void TrainRank::on(const port::MessageIn& message, const SetVersion& set, Outbox& out) {
+  published_ = set.version;
+  callee_of(message)->reply(Callee::key_of(message), Ack{}, out);
+}
+
+void TrainRank::on(const port::MessageIn& message, const TrainStep& train, Outbox& out) {
+  const auto answer = [&](Outcome outcome) {
+    loop_callee_.reply(Callee::key_of(message), StepDone{train.step, train.version, outcome}, out);
+  };
+  const auto refuse = [&](Refusal reason, Outcome outcome) {
+    out.note(port::Refused{TrainStep::kKind, reason, message.from, train.version});
+    answer(outcome);
+  };
+  if (message.from_slot != kTrainLoopSlot) {
+    out.note(port::Refused{TrainStep::kKind, Refusal::kUnknown, message.from, message.from_slot.value});
+    return;
+  }
+  if (running_.has_value()) {
+    const bool same = running_->version == train.version && running_->seed == train.seed;
+    if (!same) return refuse(Refusal::kBusy, Outcome::kRefused);
+    running_->request = message.request;  // The asker gave up on the request before.
+    return;
+  }
+  if (version_ != 0 && train.version == version_ && train.seed == seed_) return answer(Outcome::kOk);
+  const bool follows = train.version != 0 && (version_ == 0 || train.version == version_ + 1);
+  if (!follows) return refuse(Refusal::kVersionOrder, Outcome::kMismatch);
+  running_ = RunningStep{message.from,  message.request, train.step, train.version,
+                         train.batch, train.shards,    train.seed, OpId{}};
+  out.push(port::ArmTimer{kShardsTimer, options_.shards_timeout});
+  compute_if_ready(out);
+}
+
+void TrainRank::compute_if_ready(Outbox& out) {
+  if (!running_.has_value() || running_->op != OpId{}) return;
+  std::uint64_t fetched = 0;
+  for (const auto& [key, held] : held_) {
+    if (key.batch != running_->batch) continue;
+    if (held.state == HoldState::kMissing) return end_step(Outcome::kFailed, out);
+    if (held.state == HoldState::kHeld) ++fetched;
+  }
+  if (fetched < running_->shards) return;
+  out.push(port::DisarmTimer{kShardsTimer});
+  running_->op = OpId{++last_op_};
+  port::StartCompute compute;
+  compute.op = running_->op;
+  compute.what = port::ComputeKind::kTrainStep;
+  compute.version = running_->version;
+  compute.seed = running_->seed;
+  out.push(compute);
+}
+
+void TrainRank::on_compute(const port::ComputeDone& done, Outbox& out) {
+  if (!running_.has_value() || running_->op == OpId{} || running_->op != done.op) return;
+  if (done.outcome == Outcome::kOk) {
+    version_ = running_->version;
+    seed_ = running_->seed;
+    out.note(port::StepTrained{running_->step, running_->version, options_.rank, done.digest});
+  }
+  end_step(done.outcome, out);
+}
+
+void TrainRank::end_step(Outcome outcome, Outbox& out) {
+  const RunningStep ended = *running_;
+  running_.reset();
+  if (ended.op == OpId{}) out.push(port::DisarmTimer{kShardsTimer});
+  loop_callee_.reply({ended.from, ended.request}, StepDone{ended.step, ended.version, outcome}, out);
+}
+
+void TrainRank::on_timer(const port::TimerFired& fired, Outbox& out) {
+  if (fired.timer == kShardsTimer) {
+    if (running_.has_value() && running_->op == OpId{}) end_step(Outcome::kTimedOut, out);
+    return;
+  }
+  const Caller::FiredResult result = calls_.on_timer(fired, out);
+  if (result.what == Caller::Fired::kGaveUp) on_shard(result.request, Record{}, out);
+}
+
+void TrainRank::list_waits(WaitList& waits) const {
+  for (const auto& entry : calls_.pending()) {
+    waits.push_back({entry.value.to, "shard data", from_record<FetchShard>(entry.value.body).shard.value});
+  }
+  if (!running_.has_value()) return;
+  if (running_->op == OpId{}) waits.push_back({cluster_.store, "shards of the batch", running_->batch.value});
+  else waits.push_back({NodeId{}, "train step", running_->version});
+}
+
+}  // namespace areal::proto
