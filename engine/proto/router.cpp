@@ -1,0 +1,112 @@
+#include "engine/proto/router.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+namespace areal::proto {
+namespace {
+
+void refuse(const port::MessageIn& message, Refusal reason, std::uint64_t detail, Outbox& out) {
+  out.note(port::Refused{message.body.kind, reason, message.from, detail});
+}
+
+}  // namespace
+
+Router::Router(ClusterMap cluster, EligiblePolicy policy)
+    : cluster_(std::move(cluster)),
+      policy_(policy),
+      engines_(cluster_.engines),
+      ranks_(cluster_.engine_ranks.size()) {}
+
+void Router::step(const Input& input, Outbox& out) {
+  const auto* message = std::get_if<port::MessageIn>(&input);
+  if (message == nullptr || message->kind == port::MessageKind::kReply) return;
+  const Record& body = message->body;
+  const bool known =
+      dispatch_record<RouteRequest>(body, [&](const RouteRequest& route) { on_route(*message, route, out); }) ||
+      dispatch_record<SetVersion>(body, [&](const SetVersion& set) { on_set_version(*message, set, out); }) ||
+      dispatch_record<WorkerExited>(body, [&](const WorkerExited& exited) { on_exited(*message, exited, out); }) ||
+      dispatch_record<WorkerStarted>(body, [&](const WorkerStarted& started) { on_started(*message, started, out); });
+  if (!known) refuse(*message, Refusal::kUnknown, body.kind, out);
+}
+
+void Router::on_route(const port::MessageIn& message, const RouteRequest& route, Outbox& out) {
+  if (!routes_.admit(message, out)) return;
+  RouteReply reply{route.sample, Outcome::kRefused, EngineId{}, version_};
+  const auto eligible = static_cast<std::uint64_t>(std::ranges::count_if(engines_, &EngineStanding::eligible));
+  if (eligible > 0) {
+    std::uint64_t skip = picks_++ % eligible;
+    std::uint64_t engine = 0;
+    while (!engines_[engine].eligible || skip-- > 0) ++engine;
+    reply.outcome = Outcome::kOk;
+    reply.engine = EngineId{engine};
+    out.note(port::Routed{route.sample, reply.engine, version_});
+  }
+  routes_.reply(Callee::key_of(message), reply, out);
+}
+
+void Router::on_set_version(const port::MessageIn& message, const SetVersion& set, Outbox& out) {
+  if (message.from != cluster_.controller) return refuse(message, Refusal::kUnknown, set.version, out);
+  if (!versions_.admit(message, out)) return;
+  if (set.version < version_) {
+    refuse(message, Refusal::kVersionOrder, set.version, out);
+  } else {
+    version_ = set.version;
+    for (std::size_t engine = 0; engine < engines_.size(); ++engine) {
+      engines_[engine].member = engines_[engine].dead == 0;
+      judge(engine, out);
+    }
+  }
+  versions_.reply(Callee::key_of(message), Ack{}, out);
+}
+
+void Router::on_exited(const port::MessageIn& message, const WorkerExited& exited, Outbox& out) {
+  if (!is_guard(message.from)) return refuse(message, Refusal::kUnknown, exited.node.value, out);
+  if (!members_.admit(message, out)) return;
+  const std::optional<std::size_t> index = rank_of(exited.node);
+  if (index.has_value() && exited.incarnation >= ranks_[*index].incarnation) {
+    RankStanding& rank = ranks_[*index];
+    const std::size_t engine = *index / cluster_.engine_world;
+    rank.incarnation = exited.incarnation;
+    if (rank.alive) ++engines_[engine].dead;
+    rank.alive = false;
+    engines_[engine].member = false;
+    judge(engine, out);
+  }
+  members_.reply(Callee::key_of(message), Ack{}, out);
+}
+
+void Router::on_started(const port::MessageIn& message, const WorkerStarted& started, Outbox& out) {
+  if (!is_guard(message.from)) return refuse(message, Refusal::kUnknown, started.node.value, out);
+  if (!members_.admit(message, out)) return;
+  const std::optional<std::size_t> index = rank_of(started.node);
+  if (index.has_value() && started.incarnation > ranks_[*index].incarnation) {
+    RankStanding& rank = ranks_[*index];
+    const std::size_t engine = *index / cluster_.engine_world;
+    // Only the first start of all implies no exit before it.
+    if (rank.incarnation != 0 || started.incarnation != 1) engines_[engine].member = false;
+    if (!rank.alive) --engines_[engine].dead;
+    rank = {started.incarnation, true};
+    judge(engine, out);
+  }
+  members_.reply(Callee::key_of(message), Ack{}, out);
+}
+
+void Router::judge(std::size_t engine, Outbox& out) {
+  EngineStanding& standing = engines_[engine];
+  const bool eligible = policy_(standing);
+  if (eligible == standing.eligible) return;
+  standing.eligible = eligible;
+  out.note(port::EligibleChanged{EngineId{engine}, eligible, version_});
+}
+
+std::optional<std::size_t> Router::rank_of(NodeId node) const {
+  const auto found = std::ranges::find(cluster_.engine_ranks, node);
+  if (found == cluster_.engine_ranks.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - cluster_.engine_ranks.begin());
+}
+
+bool Router::is_guard(NodeId node) const { return std::ranges::find(cluster_.guards, node) != cluster_.guards.end(); }
+
+}  // namespace areal::proto
