@@ -94,10 +94,28 @@ T from_record(const Record& record) {
   return value;
 }
 
-// Calls `handler` with the typed value if `record` is one of Ts; says whether it was.
+// Whether `record` is a T whose words fit: their number, and every enum's and bool's range.
+template <RecordType T>
+bool fits_record(const Record& record) {
+  if (record.kind != T::kKind || record.size != record_words<T>()) return false;
+  bool fits = true;
+  std::size_t next = 0;
+  T value{};
+  T::visit_fields(value, [&](std::string_view, auto& field) {
+    using Field = std::remove_cvref_t<decltype(field)>;
+    const std::uint64_t word = record.words[next];
+    next += words_of_field<Field>();
+    if constexpr (NamedEnum<Field>) fits = fits && word < enum_names(Field{}).size();
+    if constexpr (std::same_as<Field, bool>) fits = fits && word <= 1;
+  });
+  return fits;
+}
+
+// Calls `handler` with the typed value if `record` is a well-formed one of Ts; says whether it was. One handler takes all
+// Ts: use `if constexpr`, or call once for each kind.
 template <RecordType... Ts, class Handler>
 bool dispatch_record(const Record& record, Handler&& handler) {
-  return ((record.kind == Ts::kKind && (handler(from_record<Ts>(record)), true)) || ...);
+  return ((fits_record<Ts>(record) && (handler(from_record<Ts>(record)), true)) || ...);
 }
 
 // ---- What is known about a kind at run time ----

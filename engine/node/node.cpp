@@ -16,28 +16,32 @@ void Node::start(Incarnation incarnation) {
 void Node::step(const Delivery& delivery, Ports& ports) {
   AREAL_CHECK(alive_);
   AREAL_CHECK(delivery.slot.value < slots_.size());
-  if (ports.hook() == nullptr || delivery.passed) {
-    deliver(delivery.slot, delivery.input, delivery.origin, delivery.rule, ports);
+  if (ports.hook() == nullptr) {
+    deliver(delivery.slot, delivery.input, delivery.origin, 0, ports);
     return;
   }
   const proto::Erased erased = proto::erase(delivery.input);
   std::vector<port::Passing> passed;
-  ports.hook()->on_pass({id_, delivery.slot, true, 0, {}, erased.record, erased.body}, passed);
+  ports.hook()->on_pass({id_, delivery.slot, true, 0, {}, false, erased.record, erased.body}, passed);
   for (const port::Passing& passing : passed) {
-    if (passing.delay.ns > 0) {
+    if (passing.dropped) {
+      report(passing.slot, port::TraceWhat::kDropped, {passing.record, passing.body}, delivery.origin.seq, passing.rule,
+             ports);
+    } else if (passing.delay.ns > 0 || passing.node != id_) {
       ports.defer(passing, delivery.origin);
-    } else if (!passing.is_input) {  // A rule may answer for the protocol.
-      run_deferred(passing, delivery.origin, ports);
-    } else if (const auto input = proto::input_of({passing.record, passing.body})) {
-      deliver(passing.slot, *input, delivery.origin, passing.rule, ports);
+    } else {
+      run_passed(passing, delivery.origin, ports);
     }
   }
 }
 
-void Node::run_deferred(const port::Passing& passing, const Origin& origin, Ports& ports) {
+void Node::run_passed(const port::Passing& passing, const Origin& origin, Ports& ports) {
   AREAL_CHECK(alive_);
+  if (passing.slot.value >= slots_.size()) return;  // A rule's mistake; it named a protocol that this node lacks.
   const proto::Erased erased{passing.record, passing.body};
-  if (const auto effect = proto::effect_of(erased)) {
+  if (passing.is_input) {
+    if (const auto input = proto::input_of(erased)) deliver(passing.slot, *input, origin, passing.rule, ports);
+  } else if (const auto effect = proto::effect_of(erased)) {
     carry_out(passing.slot, *effect, erased, origin.seq, passing.rule, ports);
   }
 }
@@ -59,12 +63,14 @@ void Node::pass_effect(SlotId slot, const proto::Effect& effect, std::uint64_t c
     return;
   }
   std::vector<port::Passing> passed;
-  ports.hook()->on_pass({id_, slot, false, 0, {}, erased.record, erased.body}, passed);
+  ports.hook()->on_pass({id_, slot, false, 0, {}, false, erased.record, erased.body}, passed);
   for (const port::Passing& passing : passed) {
-    if (passing.delay.ns > 0 || passing.is_input) {
+    if (passing.dropped) {
+      report(passing.slot, port::TraceWhat::kDropped, {passing.record, passing.body}, cause, passing.rule, ports);
+    } else if (passing.delay.ns > 0 || passing.is_input || passing.node != id_) {
       ports.defer(passing, {cause, lamport_});
-    } else if (const auto changed = proto::effect_of({passing.record, passing.body})) {
-      carry_out(passing.slot, *changed, {passing.record, passing.body}, cause, passing.rule, ports);
+    } else {
+      run_passed(passing, {cause, lamport_}, ports);
     }
   }
 }
@@ -95,6 +101,7 @@ std::uint64_t Node::report(SlotId slot, port::TraceWhat what, const proto::Erase
 }
 
 void Node::save(StateWriter& writer) const {
+  writer.value(id_);
   writer.value(incarnation_);
   writer.value(alive_);
   writer.value(lamport_);
@@ -102,6 +109,9 @@ void Node::save(StateWriter& writer) const {
 }
 
 bool Node::load(StateReader& reader) {
+  NodeId saved{};
+  reader.value(saved);
+  if (saved != id_) return false;
   reader.value(incarnation_);
   reader.value(alive_);
   reader.value(lamport_);

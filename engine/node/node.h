@@ -20,9 +20,7 @@ namespace areal::node {
 struct Delivery {
   SlotId slot;
   proto::Input input;
-  Origin origin;          // The effect that led to it.
-  std::uint32_t rule = 0;  // The rule that made it, if it has already passed the hook.
-  bool passed = false;     // It has already passed the hook.
+  Origin origin;  // The effect that led to it.
 };
 
 class Node {
@@ -31,15 +29,16 @@ class Node {
   Node(NodeId id, std::string name, std::vector<ProtocolBox> protocols)
       : id_(id), name_(std::move(name)), initial_(std::move(protocols)) {}
 
-  // The process begins: fresh protocols, a new incarnation. REQUIRES: incarnation > the one before.
+  // The process begins: fresh protocols, a new incarnation. The host then delivers Started to every slot, before anything
+  // else. REQUIRES: incarnation > the one before.
   void start(Incarnation incarnation);
   // The process is gone; nothing is delivered until start().
   void end() { alive_ = false; }
 
   // REQUIRES: alive(), delivery.slot < slots().size().
   void step(const Delivery& delivery, Ports& ports);
-  // Carries out an effect that a hook had deferred. REQUIRES: alive().
-  void run_deferred(const port::Passing& passing, const Origin& origin, Ports& ports);
+  // Delivers an input, or carries out an effect, that already passed the hook. REQUIRES: alive().
+  void run_passed(const port::Passing& passing, const Origin& origin, Ports& ports);
 
   [[nodiscard]] NodeId id() const { return id_; }
   [[nodiscard]] const std::string& name() const { return name_; }

@@ -16,6 +16,7 @@ namespace areal::node {
 struct Origin {
   std::uint64_t seq = 0;
   std::uint64_t lamport = 0;
+  AREAL_FIELDS(seq, lamport)
 };
 
 class Ports {
@@ -34,9 +35,10 @@ class Ports {
 
   // The next port calls are made for this effect.
   virtual void begin_effect(const Origin& origin) = 0;
-  // The next number of the trace this node writes to.
+  // Takes the next number of the trace this node writes to.
   virtual std::uint64_t next_seq() = 0;
-  // Does what a hook asked to be done later.
+  // Does what a hook asked to be done later, at another node, or as an input of this one; nothing of it passes the hook
+  // again. The host drops it if the node's process has ended or been replaced by then.
   virtual void defer(const port::Passing& passing, const Origin& origin) = 0;
 };
 

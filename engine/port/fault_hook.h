@@ -8,14 +8,16 @@
 
 namespace areal::port {
 
-// An input or effect on its way, in erased form. A hook may change `record` and `body`; the node then carries on with the
-// changed values, and the trace shows them with the rule's id.
+// An input or effect on its way, in erased form. What the hook puts out instead may have other words, happen later, at
+// another node, or be dropped; the trace shows what happened (drops too), with the rule's id. What was put off or made by
+// a hook does not pass it again; effects that a made input leads to do.
 struct Passing {
   NodeId node{};
   SlotId slot{};
   bool is_input = false;
   std::uint32_t rule = 0;  // Set by the hook that changed or made it.
-  Duration delay{};          // Set by the hook: how much later it happens.
+  Duration delay{};         // Set by the hook: how much later, from now, it happens.
+  bool dropped = false;     // Set by the hook: it does not happen.
   Record record{};
   Record body{};
 };
@@ -23,7 +25,7 @@ struct Passing {
 class FaultHook {
  public:
   virtual ~FaultHook() = default;
-  // Appends to `out` what happens instead of `passing`: itself, nothing, itself twice, or something else.
+  // Appends to `out` what happens instead of `passing`: itself, itself twice, itself marked as dropped, something else.
   virtual void on_pass(const Passing& passing, std::vector<Passing>& out) = 0;
 };
 

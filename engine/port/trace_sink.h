@@ -14,6 +14,7 @@ enum class TraceWhat : std::uint8_t {
   kInput,   // Something happened to a protocol; `record` is one of the inputs.
   kEffect,  // A protocol asked for something; `record` is one of the effects (a note's body is in `body`).
   kFault,   // The plan did something to the world; `record` is a fault kind.
+  kDropped, // A rule took an input or effect away; it did not happen.
 };
 
 // One line of the trace. Everything in it is part of the run's digest.

@@ -1,5 +1,6 @@
 // Everything a protocol can ask for, as one variant, and the outbox that holds the wishes in order.
 #pragma once
+#include <concepts>
 #include <span>
 #include <variant>
 #include <vector>
@@ -17,6 +18,7 @@ using Effect = std::variant<port::Send, port::Tell, port::ArmTimer, port::Disarm
 class Outbox {
  public:
   template <class T>
+    requires std::constructible_from<Effect, const T&>
   void push(const T& effect) {
     effects_.emplace_back(effect);
   }

@@ -10,6 +10,7 @@ namespace areal::proto {
 struct Erased {
   Record record;
   Record body;  // Of a message, tell, send or note; kind 0 otherwise.
+  AREAL_FIELDS(record, body)
 };
 
 Erased erase(const Input& input);

@@ -194,7 +194,7 @@ class FakePorts final : public node::Ports,
 
   void give(NodeId to, SlotId slot, const proto::Input& input) {
     const Incarnation incarnation = world_.find(to)->incarnation();
-    world_.pending.push_back({to, incarnation, world_.now, false, {slot, input, origin_, 0, false}});
+    world_.pending.push_back({to, incarnation, world_.now, false, {slot, input, origin_}});
   }
 
   void remove_timer(SlotId slot, TimerId timer) {
@@ -228,7 +228,7 @@ inline void start_node(World& world, NodeId id, std::uint16_t port, port::FaultH
   node.start(node.incarnation() + 1);
   FakePorts ports(world, id, hook);
   const proto::Input started = port::Started{node.incarnation(), port, 0};
-  node.step({SlotId{}, started, {}, 0, false}, ports);
+  node.step({SlotId{}, started, {}}, ports);
 }
 
 // Lets pending[index] happen. What is meant for a process that is gone is dropped.
@@ -250,13 +250,7 @@ inline void flush_deferred(World& world, port::FaultHook* hook = nullptr) {
     FakePorts ports(world, passing.node, hook);
     node::Node& node = *world.find(passing.node);
     if (!node.alive()) continue;
-    if (passing.is_input) {
-      const std::optional<proto::Input> input = proto::input_of({passing.record, passing.body});
-      AREAL_CHECK(input.has_value());
-      node.step({passing.slot, *input, one.origin, passing.rule, true}, ports);
-    } else {
-      node.run_deferred(passing, one.origin, ports);
-    }
+    node.run_passed(passing, one.origin, ports);
   }
 }
 
@@ -266,13 +260,13 @@ inline void kill_node(World& world, NodeId id, NodeId watcher) {
   node.end();
   const Incarnation watching = world.find(watcher)->incarnation();
   const proto::Input exited = port::ProcessExited{id, node.incarnation(), 9};
-  world.pending.push_back({watcher, watching, world.now, false, {SlotId{}, exited, {}, 0, false}});
+  world.pending.push_back({watcher, watching, world.now, false, {SlotId{}, exited, {}}});
 }
 
 // Hands a message of a client, which is no node of this world, to `to`.
 inline void send_from_client(World& world, NodeId client, NodeId to, RequestId request, const Record& body) {
   const proto::Input message = port::MessageIn{client, 1, SlotId{}, port::MessageKind::kRequest, request, body};
-  world.pending.push_back({to, 0, world.now, false, {SlotId{}, message, {}, 0, false}});
+  world.pending.push_back({to, 0, world.now, false, {SlotId{}, message, {}}});
 }
 
 }  // namespace areal::seam
