@@ -6,6 +6,8 @@ namespace areal::record {
 
 namespace {
 
+static_assert(static_cast<int>(port::TraceWhat::kDropped) == 3, "the first byte of an event has two bits for it");
+
 // Differences wrap, so that every pair of words has one.
 std::int64_t step(std::uint64_t from, std::uint64_t to) { return static_cast<std::int64_t>(to - from); }
 std::uint64_t stepped(std::uint64_t from, std::int64_t by) { return from + static_cast<std::uint64_t>(by); }
@@ -83,7 +85,6 @@ class BlockDecoder {
     memory_.seq = event.seq;
     memory_.at_ns = event.at.ns;
     node = {event.lamport, event.incarnation};
-    ok_ = ok_ && event.what <= port::TraceWhat::kFault;
     if (ok_ && in_.ok()) sink_.on_event(event);
   }
 

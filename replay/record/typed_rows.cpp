@@ -28,15 +28,20 @@ void TypedRows::on_event(const TraceEvent& event, TableWriter& tables) {
   switch (event.what) {
     case TraceWhat::kInput: on_input(event, tables); return;
     case TraceWhat::kEffect: on_effect(event, tables); return;
-    case TraceWhat::kFault: {
-      const std::string node = names_.name(event.node);
-      const std::string kind = kinds_.name(event.record.kind);
-      const std::string text = kinds_.to_text(event.record);
-      for (const TableId table : {TableId::kEvent, TableId::kFault}) {
-        tables.insert(table, {number_cell(event.seq), time_cell(event.at), node, kind, number_cell(event.cause), text});
-      }
+    case TraceWhat::kFault: on_fault(event, kinds_.name(event.record.kind), kinds_.to_text(event.record), tables); return;
+    case TraceWhat::kDropped: {
+      // A note's body, or what a message or a tell would have said.
+      const std::string body = kinds_.to_text(event.body);
+      on_fault(event, "drop", kinds_.to_text(event.record) + (body.empty() ? "" : " " + body), tables);
       return;
     }
+  }
+}
+
+void TypedRows::on_fault(const TraceEvent& event, const std::string& kind, const std::string& text, TableWriter& tables) {
+  const std::string node = names_.name(event.node);
+  for (const TableId table : {TableId::kEvent, TableId::kFault}) {
+    tables.insert(table, {number_cell(event.seq), time_cell(event.at), node, kind, number_cell(event.cause), text});
   }
 }
 

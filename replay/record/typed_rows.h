@@ -52,6 +52,7 @@ class TypedRows {
 
   void on_input(const port::TraceEvent& event, TableWriter& tables);
   void on_effect(const port::TraceEvent& event, TableWriter& tables);
+  void on_fault(const port::TraceEvent& event, const std::string& kind, const std::string& text, TableWriter& tables);
   void on_note(const port::TraceEvent& event, TableWriter& tables);
   void on_lease(const port::TraceEvent& event, const port::LeaseChanged& change, TableWriter& tables);
   void on_update_ended(const port::TraceEvent& event, const port::UpdateEnded& end, TableWriter& tables);
