@@ -1,0 +1,73 @@
+#include "sim/fault/node_directory.h"
+
+#include "engine/base/text.h"
+
+namespace areal::sim {
+
+bool fits_pattern(std::string_view pattern, std::string_view text) {
+  // On a mismatch the last star takes one more character: linear but for the star's own run, and no recursion.
+  std::size_t p = 0;
+  std::size_t t = 0;
+  std::size_t star = std::string_view::npos;
+  std::size_t star_text = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      star_text = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++star_text;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+void NodeSet::add(NodeId node, std::size_t size) {
+  member_.resize(size);
+  member_[node.value] = true;
+  nodes_.push_back(node);
+}
+
+Result<NodeSet> NodeSet::find(const NodeDirectory& directory, std::string_view pattern, int line) {
+  NodeSet set;
+  std::vector<std::string_view> names;
+  for (std::uint64_t i = 1; i < directory.size(); ++i) {
+    names.emplace_back(directory[i].name);
+    if (pattern.empty() || fits_pattern(pattern, directory[i].name)) set.add({i}, directory.size());
+  }
+  if (!set.nodes_.empty()) return set;
+  return error_at(line, "no node is called '" + std::string(pattern) + "'" + nearest_text(pattern, names));
+}
+
+NodeSet NodeSet::of_role(const NodeDirectory& directory, port::Role role) {
+  NodeSet set;
+  for (std::uint64_t i = 1; i < directory.size(); ++i) {
+    if (directory[i].role == role) set.add({i}, directory.size());
+  }
+  return set;
+}
+
+Error error_at(int line, const std::string& sentence) {
+  return {.code = Errc::kInvalid, .detail = "line " + std::to_string(line) + ": " + sentence};
+}
+
+std::string nearest_text(std::string_view name, std::span<const std::string_view> names) {
+  std::string_view best;
+  std::size_t best_distance = name.size() / 2 + 1;
+  for (const std::string_view candidate : names) {
+    const std::size_t distance = edit_distance(name, candidate);
+    if (distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best.empty() ? std::string() : ", did you mean '" + std::string(best) + "'?";
+}
+
+}  // namespace areal::sim
