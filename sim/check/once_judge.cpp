@@ -13,9 +13,11 @@ void OnceJudge::on_event(const port::TraceEvent& event, Violations& out) {
   std::uint64_t& seq = entered_[{entered.epoch, entered.version, entered.attempt, event.node}];
   if (seq == 0) {
     seq = event.seq;
-    // A duplicate of an update that is two versions back would be refused by anything that knows versions at all.
+    if (entered.epoch == newest_.epoch && entered.version <= newest_.version) return;
+    newest_ = {entered.epoch, entered.version, 0, {}};
+    // A late duplicate is a few updates late; what is further back can be forgotten.
     entered_.erase_if([&](const Entry& key, std::uint64_t) {
-      return key.epoch + 1 < entered.epoch || key.version + 2 < entered.version;
+      return key.epoch + 2 < entered.epoch || (key.epoch == entered.epoch && key.version + 4 < entered.version);
     });
     return;
   }

@@ -21,7 +21,8 @@ class OnceJudge final : public JudgeOf<OnceJudge> {
     auto operator<=>(const Entry&) const = default;
   };
   SetupPtr setup_;
-  Flat<Entry, std::uint64_t> entered_;  // seq. Older epochs are dropped.
+  Flat<Entry, std::uint64_t> entered_;  // seq. Old updates are dropped.
+  Entry newest_;
 };
 
 }  // namespace areal::sim

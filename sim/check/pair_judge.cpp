@@ -11,7 +11,9 @@ bool may_move(PairState from, PairState to) {
     case PairState::kAbsent: return to == PairState::kReserved;
     case PairState::kReserved: return to == PairState::kConnected || to == PairState::kRollingBack;
     case PairState::kRollingBack: return to == PairState::kAbsent;
-    case PairState::kConnected: return to == PairState::kUpdating || to == PairState::kTearingDown || to == PairState::kBroken;
+    // A member can be lost between updates too.
+    case PairState::kConnected:
+      return to == PairState::kUpdating || to == PairState::kTearingDown || to == PairState::kBroken;
     case PairState::kUpdating: return to == PairState::kConnected || to == PairState::kBroken;
     case PairState::kBroken: return to == PairState::kTearingDown;
     case PairState::kTearingDown: return to == PairState::kAbsent;

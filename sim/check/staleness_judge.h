@@ -1,0 +1,28 @@
+// INV-STALE-HEAD and INV-STALE-BOUND: what may be admitted, and how old consumed tokens are.
+//
+// Capacity: min(max(1,mc) - running, (eta+v+1)*max(1,bs) - (accepted+running)), from the numbers of the decision itself.
+// The greatest staleness is measured; above eta it is a violation only where the scenario enforces the bound.
+#pragma once
+#include "sim/check/judge.h"
+
+namespace areal::sim {
+
+class StalenessJudge final : public JudgeOf<StalenessJudge> {
+ public:
+  explicit StalenessJudge(const SetupPtr& setup) : setup_(setup) {}
+  [[nodiscard]] std::string_view name() const override { return "staleness"; }
+  [[nodiscard]] std::span<const KindId> interest() const override;
+  void on_event(const port::TraceEvent& event, Violations& out) override;
+  void measure(std::vector<Measure>& out) const override;
+
+ private:
+  SetupPtr setup_;
+  std::uint64_t consumed_ = 0;
+  std::uint64_t above_bound_ = 0;
+  std::uint64_t greatest_ = 0;
+};
+
+// May be negative. Saturates where 64 bits do not hold it. Source: INV-STALE-HEAD.
+std::int64_t admission_capacity(const port::Admitted& numbers);
+
+}  // namespace areal::sim
