@@ -166,7 +166,7 @@ struct OperationList {
 struct PlanOptions {
   PlanWorld world;
   bool strict_names = false;
-  std::optional<std::uint32_t> only_rank;  // Keep only what this transfer rank sends or receives.
+  std::optional<std::uint32_t> only_rank = std::nullopt;  // Keep only what this transfer rank sends or receives.
   // Above so many shards (inference shards * engines + training shards) a plan for one rank skips foreign shards while
   // it is built, instead of afterwards. The result is the same. Source: the reference's threshold.
   std::uint32_t prune_above = 10'000;
