@@ -36,7 +36,7 @@ struct GuardOptions {
   Duration lease_retry{1'000'000'000};    // After a failed lease; doubles likewise.
   std::uint32_t max_restarts = 16;        // Of one child, counting starts that failed.
   std::size_t reservation_limit = 64;     // Epochs with a reserved port; a further one is refused.
-  CallerOptions calls;
+  CallerOptions calls{};
 };
 
 enum class ChildPhase : std::uint8_t { kLeasing, kStarting, kAlive, kWaiting, kEnded };

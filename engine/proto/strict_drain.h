@@ -20,7 +20,7 @@ namespace areal::proto {
 
 struct StrictDrainOptions {
   std::size_t shard_limit = 65'536;  // Of all batches together; a further one is refused.
-  CallerOptions calls;
+  CallerOptions calls{};
 };
 
 struct DrainKey {

@@ -22,7 +22,7 @@ struct TrainRankOptions {
   std::uint32_t rank = 0;                     // train_rank.
   Duration shards_timeout{600'000'000'000};   // That a step waits for its shards, then it fails.
   std::size_t shard_limit = 65'536;           // An assignment beyond it is refused.
-  CallerOptions calls;                        // To the store.
+  CallerOptions calls{};                        // To the store.
 };
 
 struct HeldKey {
