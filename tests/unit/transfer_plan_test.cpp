@@ -95,6 +95,18 @@ TEST(TransferPlan, OrderOfTrainingReplicasIsKept) {
   EXPECT_EQ((*plan)->find(2, 1)->op_count, 1U);
 }
 
+// The order must not depend on how metas happen to list shards: both ends sort by offset, at the sender first.
+TEST(TransferPlan, InsideATensorOffsetsDecideTheOrder) {
+  const MetaSet train = make_metas({{"w", {{{0, {4}, {4}}, {0, {0}, {4}}}}}});
+  const MetaSet infer = make_metas({{"w", {{{0, {6}, {2}}, {0, {2}, {4}}, {0, {0}, {2}}}}}});
+  const auto plan = *plan_of(train, infer, {.world = {1, 1, 1}});
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> order;
+  for (const PlanOp& op : plan->rank(0).ops(0)) {
+    order.emplace_back(plan->regions[op.region].send_offset[0], plan->regions[op.region].recv_offset[0]);
+  }
+  EXPECT_EQ(order, (std::vector<std::pair<std::uint32_t, std::uint32_t>>{{0, 0}, {0, 2}, {2, 0}, {2, 0}}));
+}
+
 TEST(TransferPlan, BoxesOverlapOrDoNot) {
   const auto box = [](std::uint32_t start, std::uint32_t extent) {
     return ShardMeta{0, Shape::of(extent, extent), {start, start, 0}, 2};

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "engine/proto/pair_registry.h"
 #include "tests/vectors/registry.h"
 

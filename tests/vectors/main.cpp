@@ -11,6 +11,7 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/vectors/registry.h"
 

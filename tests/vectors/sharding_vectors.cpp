@@ -6,6 +6,7 @@
 #include <string>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "engine/proto/layout_convert.h"
 #include "engine/proto/sharding.h"

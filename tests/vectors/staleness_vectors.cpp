@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "engine/proto/staleness.h"
 #include "tests/vectors/registry.h"
 

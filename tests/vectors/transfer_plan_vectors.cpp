@@ -1,6 +1,8 @@
 // Vectors of transfer plans: global order, plans of each rank, refusals, default cut dimensions.
 #include <algorithm>
 
+#include <nlohmann/json.hpp>
+
 #include "engine/proto/sharding.h"
 #include "engine/proto/transfer_plan.h"
 #include "tests/vectors/registry.h"
