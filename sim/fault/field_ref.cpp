@@ -24,14 +24,18 @@ std::vector<const KindInfo*> fallbacks(const KindTable& kinds, const EventKind& 
 }
 
 std::string field_list(const EventKind& event, const std::vector<const KindInfo*>& more) {
-  std::string text;
-  const auto add = [&text](const KindInfo& kind) {
-    for (const FieldInfo& field : kind.fields) text += (text.empty() ? "" : ", ") + std::string(field.name);
+  std::vector<std::string_view> names;
+  const auto add = [&names](const KindInfo& kind) {
+    for (const FieldInfo& field : kind.fields) {
+      if (std::ranges::find(names, field.name) == names.end()) names.push_back(field.name);
+    }
   };
   add(*event.info);
   if (!is_carrier(event.info->id)) {
     for (const KindInfo* kind : more) add(*kind);
   }
+  std::string text;
+  for (const std::string_view name : names) text += (text.empty() ? "" : ", ") + std::string(name);
   return text.empty() ? "none" : text;
 }
 

@@ -68,14 +68,14 @@ void RuleHook::on_pass(const Passing& passing, std::vector<Passing>& out) {
     now.swap(next);
   }
   for (const Passing& item : now) {
-    if (item.record.kind == port::Note::kKind) probes_.see(item.node, item.body);
+    if (!item.dropped && item.record.kind == port::Note::kKind) probes_.see(item.node, item.body);
     out.push_back(item);
   }
 }
 
 void RuleHook::apply(std::uint32_t number, const Passing& passing, std::vector<Passing>& out) {
   Rule& rule = rules_[number - 1];
-  if (!rule.match.fits(passing.node, passing.is_input, passing.record, passing.body)) {
+  if (passing.dropped || !rule.match.fits(passing.node, passing.is_input, passing.record, passing.body)) {
     out.push_back(passing);
     return;
   }
@@ -106,7 +106,7 @@ void RuleHook::act(std::uint32_t number, Passing passing, std::vector<Passing>& 
   const Rule& rule = rules_[number - 1];
   switch (rule.act) {
     case RuleAct::kDrop:
-      return;
+      return drop(number, passing, out);
     case RuleAct::kRepeat:
       out.push_back(passing);
       passing.rule = number;
@@ -122,7 +122,10 @@ void RuleHook::act(std::uint32_t number, Passing passing, std::vector<Passing>& 
       return;
     case RuleAct::kFail:
     case RuleAct::kSet: {
-      if (rule.answers) return answer(number, passing, out);
+      if (rule.answers) {
+        drop(number, passing, out);
+        return answer(number, passing, out);
+      }
       const Passing matched = passing;  // Values are read before any is written.
       for (const Assignment& set : rule.sets) assign(set, matched, probes_, passing.record, passing.body);
       passing.rule = number;
@@ -130,11 +133,19 @@ void RuleHook::act(std::uint32_t number, Passing passing, std::vector<Passing>& 
       return;
     }
     case RuleAct::kComplete:
+      drop(number, passing, out);
       return answer(number, passing, out);
     case RuleAct::kEmit:
       out.push_back(passing);
       return emit(number, passing, out);
   }
+}
+
+// It does not happen; the trace says so.
+void RuleHook::drop(std::uint32_t number, Passing passing, std::vector<Passing>& out) {
+  passing.rule = number;
+  passing.dropped = true;
+  out.push_back(passing);
 }
 
 void RuleHook::answer(std::uint32_t number, const Passing& passing, std::vector<Passing>& out) const {
@@ -156,7 +167,6 @@ void RuleHook::emit(std::uint32_t number, const Passing& passing, std::vector<Pa
     Passing emitted{.node = node, .slot = passing.slot, .rule = number, .delay = rule.delay, .record = {}, .body = {}};
     if (!rule.target.slots.empty()) emitted.slot = rule.target.slots[node.value];
     if (emitted.slot.value == UINT64_MAX) continue;  // This node has no such protocol.
-    if (node != passing.node) emitted.delay.ns = std::max<std::int64_t>(emitted.delay.ns, 1);
     made->make(passing, probes_, emitted);
     out.push_back(emitted);
   }

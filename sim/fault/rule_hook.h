@@ -1,9 +1,8 @@
 // Rewrites the inputs and effects of nodes as a scenario's rules say, and keeps the probes that the rules read.
 //
-// Rules apply in the order of the scenario; each sees what the earlier ones left. What a rule changed or made carries
-// its number, counted from 1. Notes are effects and pass by like any other; the latest of each kind that a rule reads
-// is kept as it finally was. What happens at another node is never done within the node's own step: it carries a delay
-// of at least 1 ns, so that the node hands it to the world, which delivers it to `Passing::node`.
+// Rules apply in the order of the scenario; each sees what the earlier ones left. What a rule changed, made or dropped
+// carries its number, counted from 1. Notes are effects and pass by like any other; the latest of each kind that a rule
+// reads is kept as it finally was. What happens at another node carries that node's id: the world routes it.
 //
 // A value; a copy goes on from the same counts. Not thread-safe.
 #pragma once
@@ -44,6 +43,7 @@ class RuleHook final : public port::FaultHook {
   void apply(std::uint32_t number, const port::Passing& passing, std::vector<port::Passing>& out);
   bool release_held(std::uint32_t number, const port::Passing& passing, std::vector<port::Passing>& out);
   void act(std::uint32_t number, port::Passing passing, std::vector<port::Passing>& out);
+  static void drop(std::uint32_t number, port::Passing passing, std::vector<port::Passing>& out);
   void answer(std::uint32_t number, const port::Passing& passing, std::vector<port::Passing>& out) const;
   void emit(std::uint32_t number, const port::Passing& passing, std::vector<port::Passing>& out) const;
   void forget_held(NodeId node);
