@@ -1,0 +1,46 @@
+// The digest of one element of one tensor, and sums of such digests: equal however a tensor is cut over ranks.
+//
+// An element is (tensor, index in the whole tensor, bits in the wire dtype). A set of elements is the sum of their
+// digests modulo 2^128, so that senders, receivers and layouts can be compared without putting elements in order.
+// Against accidents, not against attackers. Pure functions; ElementSum is a value.
+#pragma once
+#include <cstdint>
+
+#include "engine/base/digest.h"
+#include "engine/base/rng.h"
+
+namespace areal::delta {
+
+// What is the same for every value of an element; worth keeping if the element is digested often.
+inline std::uint64_t element_key(std::uint32_t tensor, std::uint64_t global_index) {
+  return mix_words(tensor, global_index);
+}
+
+inline Digest128 digest_of_key(std::uint64_t key, std::uint32_t bits) {
+  const std::uint64_t low = mix_words(key, bits);
+  const std::uint64_t folded = (low ^ (low >> 29)) * (key | 1U);
+  return {.high = folded ^ (folded >> 32), .low = low};
+}
+
+inline Digest128 element_digest(std::uint32_t tensor, std::uint64_t global_index, std::uint32_t bits) {
+  return digest_of_key(element_key(tensor, global_index), bits);
+}
+
+// A DigestSum for hot loops: adds in line, and adds the same member several times at once.
+class ElementSum {
+ public:
+  void add(const Digest128& member) { total_ += widen(member); }
+  void add(const Digest128& member, std::uint32_t times) { total_ += widen(member) * times; }
+  void remove(const Digest128& member) { total_ -= widen(member); }
+  [[nodiscard]] Digest128 digest() const {
+    return {.high = static_cast<std::uint64_t>(total_ >> 64), .low = static_cast<std::uint64_t>(total_)};
+  }
+
+ private:
+  __extension__ using Wide = unsigned __int128;
+  static Wide widen(const Digest128& digest) { return (Wide{digest.high} << 64) | digest.low; }
+
+  Wide total_ = 0;
+};
+
+}  // namespace areal::delta

@@ -1,0 +1,85 @@
+// What all ranks of a small live model share: the model, who holds which element, and who sends it where.
+//
+// Elements are numbered once over the whole live model ("cells"), so that a digest and a gradient depend on the tensor
+// and the element alone and not on the layout. Immutable and shared by pointer; safe to share between threads.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/base/dtype.h"
+#include "engine/base/result.h"
+#include "engine/config/model.h"
+#include "engine/delta/adamw.h"
+#include "engine/proto/name_policy.h"
+#include "engine/proto/shard_meta.h"
+#include "engine/proto/transfer_plan.h"
+
+namespace areal::node {
+
+// One tensor's shard on one rank: local elements [first, first + count).
+struct TinyPart {
+  std::uint32_t tensor = 0;  // Index into TinyShape::model.parameters.
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+  DType storage = DType::kBf16;
+  DType wire = DType::kBf16;
+};
+
+// Everything that one rank holds, in order of the metas; aliases share their source's storage and are not here.
+struct TinyHolding {
+  std::vector<TinyPart> parts;
+  std::vector<std::uint32_t> cells;   // Of each local element.
+  std::vector<std::uint32_t> copies;  // Training side: how many receivers get the element.
+};
+
+// One pair's stream in wire order: element i goes from the sender's local element send[i] to the receiver's recv[i].
+// All wire dtypes share it, in the order of the plan's operations.
+struct TinyStream {
+  proto::TransferRank sender = 0;
+  proto::TransferRank receiver = 0;
+  std::vector<std::uint32_t> send;
+  std::vector<std::uint32_t> recv;
+};
+
+// What one stream writes of one tensor: its elements [first, first + count).
+struct TinyWrite {
+  std::uint32_t tensor = 0;  // Index into the plan's tensors.
+  std::uint32_t part = 0;    // Index into the receiver's parts.
+  std::uint32_t stream = 0;  // Index into TinyShape::streams.
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+};
+
+struct TinyShape {
+  config::ModelSpec model;  // Live.
+  proto::MetaSet train;
+  proto::MetaSet infer;     // One engine.
+  std::shared_ptr<const proto::TransferPlan> plan;  // Live.
+  delta::AdamWSettings optimizer;
+  std::vector<std::uint64_t> keys;      // delta::element_key of each cell, with the tensor's name index.
+  std::vector<TinyHolding> trainers;    // By training rank.
+  std::vector<TinyHolding> replicas;    // By rank inside an engine.
+  std::vector<TinyStream> streams;      // As plan->lists.
+  std::vector<std::vector<TinyWrite>> writes;  // By inference transfer rank, in plan order.
+
+  [[nodiscard]] const proto::PlanWorld& world() const { return plan->world; }
+};
+
+using TinyShapePtr = std::shared_ptr<const TinyShape>;
+
+struct TinyRequest {
+  config::ParallelStrategy train{};
+  config::ParallelStrategy infer{};  // One engine instance.
+  std::uint32_t engines = 1;
+  bool live_all = false;             // Every name of the model instead of a sample.
+  delta::AdamWSettings optimizer{};
+  // How the engines name training tensors, if that is not what the plan's policy says (a wrong rename map).
+  const proto::NamePolicy* engine_names = nullptr;
+};
+
+// Builds the live model of `full` and its plan under `policy`. Refuses what live_model, the metas and the plan refuse.
+Result<TinyShapePtr> make_tiny_shape(const config::ModelSpec& full, const TinyRequest& request,
+                                     const proto::NamePolicy& policy);
+
+}  // namespace areal::node
