@@ -1,0 +1,314 @@
+// The table of keys, in the order in which a scenario is printed.
+#include "engine/config/scenario_keys.h"
+
+#include <algorithm>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+namespace areal::config {
+namespace {
+
+constexpr std::uint64_t kMax32 = std::numeric_limits<std::uint32_t>::max();
+constexpr auto kMaxTime = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+
+constexpr std::array<std::string_view, 3> kModelKinds = {"qwen3_30b_a3b", "qwen3_0_6b", "tiny"};
+constexpr std::array<std::string_view, 2> kLiveParts = {"sample", "all"};
+constexpr std::array<std::string_view, 2> kSeats = {"guard", "judge"};
+constexpr std::array<std::string_view, 10> kFaultNames = {"kill",      "hang",      "lose_message", "delay_message",
+                                                          "duplicate_message", "partition", "slow_link",
+                                                          "fail_compute",      "flip_byte", "no_memory"};
+constexpr std::array<std::string_view, 8> kActNames = {"drop", "repeat", "delay", "swap", "fail", "set", "complete",
+                                                       "emit"};
+constexpr std::array<std::string_view, 4> kVerdictNames = {"held", "violation", "inconclusive", "liveness"};
+
+Key text(std::string_view name, std::string& value, std::string_view doc) {
+  return {.name = name, .type = ValueType::kText, .value = &value, .doc = doc};
+}
+Key decimal(std::string_view name, std::string& value, std::string_view doc) {
+  return {.name = name, .type = ValueType::kDecimal, .value = &value, .doc = doc};
+}
+Key flag(std::string_view name, bool& value, std::string_view doc) {
+  return {.name = name, .type = ValueType::kFlag, .value = &value, .doc = doc};
+}
+Key number(std::string_view name, std::uint32_t& value, std::string_view doc, std::uint64_t least = 0) {
+  return {.name = name, .type = ValueType::kNumber, .value = &value, .doc = doc, .least = least, .most = kMax32};
+}
+Key duration(std::string_view name, Duration& value, std::string_view doc, std::uint64_t least = 0) {
+  return {.name = name, .type = ValueType::kTime, .value = &value, .doc = doc, .least = least, .most = kMaxTime};
+}
+Key bytes(std::string_view name, ValueType type, std::uint64_t& value, std::string_view doc) {
+  return {.name = name, .type = type, .value = &value, .doc = doc, .least = 1, .most = kMaxTime};
+}
+Key mapping(std::string_view name, std::function<KeyGroup()> open, std::string_view doc) {
+  GroupRef group{[] { return true; }, [open = std::move(open)](int /*line*/) { return open(); }};
+  return {.name = name, .type = ValueType::kMapping, .value = std::move(group), .doc = doc};
+}
+Key required(Key key) {
+  key.required = true;
+  return key;
+}
+
+template <class E>
+Key choice(std::string_view name, E& value, std::span<const std::string_view> names, std::string_view doc) {
+  ChoiceRef ref{{names.begin(), names.end()},
+                [&value] { return static_cast<std::size_t>(value); },
+                [&value](std::size_t index) { value = static_cast<E>(index); }};
+  return {.name = name, .type = ValueType::kChoice, .value = std::move(ref), .doc = doc};
+}
+
+// A choice that is kept as its word; empty: nothing chosen.
+Key word_choice(std::string_view name, std::string& value, std::span<const std::string_view> names,
+                std::string_view doc) {
+  ChoiceRef ref{{names.begin(), names.end()},
+                [&value, names] { return static_cast<std::size_t>(std::ranges::find(names, value) - names.begin()); },
+                [&value, names](std::size_t index) { value = names[index]; }};
+  return {.name = name, .type = ValueType::kChoice, .value = std::move(ref), .doc = doc};
+}
+
+// Keys of a match besides its kind and its fields.
+KeyGroup match_keys(EventMatch& match) {
+  return {.keys = {text("node", match.node, "Pattern of the node it happens at; '*' is any run of characters, '' any node."),
+                   number("occurrence", match.occurrence, "0: every time it happens; n: only the n-th time.")},
+          .match = &match,
+          .shorthand = {}};
+}
+
+Key match(std::string_view name, EventMatch& value, std::string_view doc) {
+  GroupRef group{[] { return true; }, [&value](int line) {
+                   value.line = line;
+                   return match_keys(value);
+                 }};
+  return {.name = name, .type = ValueType::kMapping, .value = std::move(group), .doc = doc};
+}
+
+template <class T>
+Key optional_group(std::string_view name, std::optional<T>& value, std::function<KeyGroup(T&)> keys,
+                   std::string_view doc) {
+  GroupRef group{[&value] { return value.has_value(); },
+                 [&value, keys = std::move(keys)](int line) {
+                   if (!value.has_value()) value.emplace();
+                   if constexpr (requires { value->line; }) value->line = line;
+                   return keys(*value);
+                 }};
+  return {.name = name, .type = ValueType::kMapping, .value = std::move(group), .doc = doc};
+}
+
+template <class T>
+Key list(std::string_view name, std::vector<T>& value, std::function<KeyGroup(T&)> keys, std::string_view doc) {
+  ListRef items{[&value] { return value.size(); },
+                [&value, keys](std::size_t index) { return keys(value[index]); },
+                [&value, keys](int line) {
+                  value.emplace_back();
+                  value.back().line = line;
+                  return keys(value.back());
+                }};
+  return {.name = name, .type = ValueType::kList, .value = std::move(items), .doc = doc};
+}
+
+KeyGroup model_keys(ModelSettings& model) {
+  ChoiceRef live{{kLiveParts.begin(), kLiveParts.end()},
+                 [&model] { return model.live_all ? 1U : 0U; },
+                 [&model](std::size_t index) { model.live_all = index == 1; }};
+  return {.keys = {word_choice("kind", model.kind, kModelKinds, "Whose tensor names, shapes and sharding are used."),
+                   {.name = "live", .type = ValueType::kChoice, .value = std::move(live),
+                    .doc = "Which tensors hold real bytes; all is slow and must give the same history."},
+                   number("renamed", model.renamed, "So many tensors have another name on the engines' side.")},
+          .match = nullptr,
+          .shorthand = "kind"};
+}
+
+KeyGroup train_keys(TrainSettings& train) {
+  return {.keys = {text("backend", train.backend, "Backend and layout of the trainer."),
+                   duration("step_time", train.step_time, "One optimizer step of the configured model.", 1),
+                   decimal("learning_rate", train.learning_rate, "Of AdamW."),
+                   decimal("weight_decay", train.weight_decay, "Of AdamW."),
+                   decimal("beta1", train.beta1, "Of AdamW; below 1."),
+                   decimal("beta2", train.beta2, "Of AdamW; below 1."),
+                   decimal("epsilon", train.epsilon, "Of AdamW.")}};
+}
+
+KeyGroup staleness_keys(RolloutSettings& rollout) {
+  return {.keys = {number("max", rollout.staleness, "How many versions a sample may be behind when it is trained on."),
+                   flag("enforce", rollout.enforce_staleness, "A sample beyond the bound is a violation, not a number.")},
+          .match = nullptr,
+          .shorthand = "max"};
+}
+
+KeyGroup rollout_keys(RolloutSettings& rollout) {
+  static constexpr auto kPauseModes = enum_names(port::PauseMode{});
+  return {.keys = {text("backend", rollout.backend, "Backend and layout of the engines; d is their number."),
+                   number("batch", rollout.batch, "Sample groups (prompts) of a training batch.", 1),
+                   number("samples", rollout.samples, "Samples of a group.", 1),
+                   number("max_new_tokens", rollout.max_new_tokens, "Most tokens of a sample.", 1),
+                   number("concurrent", rollout.concurrent, "Most sample groups under way.", 1),
+                   mapping("staleness", [&rollout] { return staleness_keys(rollout); },
+                           "How far samples may be off policy. A bare number is max."),
+                   choice("pause", rollout.pause, kPauseModes, "What a pause does to running requests."),
+                   duration("grace", rollout.grace, "Between pause and update."),
+                   number("tokens_per_second", rollout.tokens_per_second, "Of one request.", 1)}};
+}
+
+KeyGroup work_keys(WorkSettings& work) {
+  return {.keys = {number("updates", work.updates, "Training steps, each with a weight update.", 1),
+                   flag("pause_around_update", work.pause_around_update, "false: updates go to engines that may serve."),
+                   duration("request_timeout", work.request_timeout, "Before a request is asked again.", 1),
+                   number("request_tries", work.request_tries, "How often a request is asked at most.", 1),
+                   duration("update_timeout", work.update_timeout, "Of one attempt of an update.", 1),
+                   duration("init_timeout", work.init_timeout, "Of connecting trainer and engines.", 1),
+                   number("max_attempts", work.max_attempts, "Attempts of one update request.", 1),
+                   number("update_retries", work.update_retries, "New update requests after a failed one.")}};
+}
+
+KeyGroup link_keys(LinkSettings& links) {
+  return {.keys = {{.name = "latency", .type = ValueType::kTimeRange, .value = &links.latency,
+                    .doc = "Of a control message, one way; drawn from the range.", .most = kMaxTime},
+                   bytes("bandwidth", ValueType::kRate, links.bandwidth, "Payload of one rank, each way."),
+                   duration("reset_after", links.reset_after, "Until a group notices a dead peer.")}};
+}
+
+KeyGroup device_keys(DeviceSettings& devices) {
+  return {.keys = {bytes("memory", ValueType::kBytes, devices.memory, "Of one device."),
+                   duration("load_time", devices.load_time, "Of the model, at process start."),
+                   duration("start_time", devices.start_time, "From fork to running."),
+                   bytes("copy_bandwidth", ValueType::kRate, devices.copy_bandwidth, "Pack and apply on the device.")}};
+}
+
+KeyGroup fault_keys(FaultSpec& fault) {
+  static constexpr auto kOperations = enum_names(port::ComputeKind{});
+  return {.keys = {required(choice("do", fault.kind, kFaultNames, "What goes wrong.")),
+                   text("node", fault.node, "Pattern of the nodes it hits."),
+                   text("other", fault.other, "Pattern of the other end of messages."),
+                   word_choice("what", fault.what, kOperations, "fail_compute: which operation fails."),
+                   {.name = "at", .type = ValueType::kTime, .value = &fault.at,
+                    .doc = "Trigger: a virtual time.", .most = kMaxTime},
+                   optional_group<EventMatch>("when", fault.when, match_keys, "Trigger: an event of the run."),
+                   {.name = "chance", .type = ValueType::kRatio, .value = &fault.chance,
+                    .doc = "Trigger: each time it could happen, with this chance."},
+                   {.name = "active", .type = ValueType::kRatio, .value = &fault.active,
+                    .doc = "The chance that this fault is on at all in a run."},
+                   duration("after", fault.after, "Later than its trigger by this."),
+                   duration("lasts", fault.lasts, "How long it lasts, or how late a message is."),
+                   number("factor", fault.factor, "slow_link: so many times slower.", 1),
+                   number("limit", fault.limit, "At most so many times; 0: no limit.")}};
+}
+
+KeyGroup emit_keys(RuleSpec& rule) {
+  return {.keys = {text("kind", rule.emit_kind, "Input, effect, message or tell that is made."),
+                   text("node", rule.emit_node, "Where; '' is where the rule matched."),
+                   text("slot", rule.emit_slot, "For which protocol; '' is the one that matched."),
+                   {.name = "fields", .type = ValueType::kFields, .value = &rule.emit_fields,
+                    .doc = "Its fields; the rest is 0."}}};
+}
+
+KeyGroup rule_keys(RuleSpec& rule) {
+  GroupRef emit{[&rule] { return !(rule.emit_kind.empty() && rule.emit_node.empty() && rule.emit_slot.empty() &&
+                                   rule.emit_fields.empty()); },
+                [&rule](int /*line*/) { return emit_keys(rule); }};
+  return {.keys = {required(text("id", rule.id, "Name of the rule in recordings.")),
+                   required(match("on", rule.match, "Which events it changes.")),
+                   required(choice("do", rule.act, kActNames, "What it does to them.")),
+                   {.name = "set", .type = ValueType::kFields, .value = &rule.set,
+                    .doc = "set, fail, complete: fields and their values, field:NAME or node.PROBE.FIELD."},
+                   duration("delay", rule.delay, "delay: by how much."),
+                   {.name = "emit", .type = ValueType::kMapping, .value = std::move(emit),
+                    .doc = "emit, complete: what is made."}}};
+}
+
+KeyGroup interleave_keys(InterleaveSpec& interleave) {
+  ListRef points{[&interleave] { return interleave.points.size(); },
+                 [&interleave](std::size_t index) {
+                   KeyGroup keys = match_keys(interleave.points[index]);
+                   keys.keys.insert(keys.keys.begin(), required(text("name", interleave.names[index], "Of this point.")));
+                   return keys;
+                 },
+                 {}};
+  points.append = [&interleave, item = points.item](int line) {
+    interleave.points.emplace_back();
+    interleave.points.back().line = line;
+    interleave.names.emplace_back();
+    return item(interleave.points.size() - 1);
+  };
+  return {.keys = {number("limit", interleave.limit, "Most orders that are tried.", 1),
+                   {.name = "points", .type = ValueType::kList, .value = std::move(points),
+                    .doc = "Named events whose orders are all tried.", .required = true}}};
+}
+
+KeyGroup budget_keys(BudgetSettings& budget) {
+  return {.keys = {number("engines_down_max", budget.engines_down_max, "Ranks of engines that may be dead at a time."),
+                   duration("virtual", budget.virtual_max, "Longest run, in virtual time.", 1),
+                   {.name = "events", .type = ValueType::kNumber, .value = &budget.events_max,
+                    .doc = "Longest run, in events.", .least = 1},
+                   duration("heal_at", budget.heal_at, "No new fault after this; 0s: when the work is done.")}};
+}
+
+KeyGroup expect_keys(ExpectSettings& expect) {
+  static constexpr auto kRefusals = enum_names(port::Refusal{});
+  static constexpr auto kEnds = enum_names(port::RunEnd{});
+  ChoiceRef end{{kEnds.begin(), kEnds.end()},
+                [&expect] { return expect.end.has_value() ? static_cast<std::size_t>(*expect.end) : kEnds.size(); },
+                [&expect](std::size_t index) { expect.end = static_cast<port::RunEnd>(index); }};
+  return {.keys = {choice("verdict", expect.verdict, kVerdictNames, "How the run must be judged."),
+                   text("invariant", expect.invariant, "Of a violation: which one; '' is any."),
+                   text("node", expect.node, "Of a violation: pattern of its node; '' is any."),
+                   {.name = "version", .type = ValueType::kNumber, .value = &expect.version,
+                    .doc = "Of a violation: its version.", .most = kMaxTime},
+                   {.name = "end", .type = ValueType::kChoice, .value = std::move(end),
+                    .doc = "How the training loop must have ended."},
+                   word_choice("refused", expect.refused, kRefusals, "A refusal that must have happened."),
+                   number("published", expect.published, "At least so many versions are published.")}};
+}
+
+// `defect: name` and `defect: {name, seat}`.
+Key defect_key(Scenario& scenario) {
+  GroupRef group{[&scenario] { return !scenario.defect.empty(); }, [&scenario](int /*line*/) {
+                   return KeyGroup{.keys = {required(text("name", scenario.defect, "Of a known defect.")),
+                                            word_choice("seat", scenario.defect_seat, kSeats,
+                                                        "Who must notice it: the product or a judge.")},
+                                   .match = nullptr,
+                                   .shorthand = "name"};
+                 }};
+  return {.name = "defect", .type = ValueType::kMapping, .value = std::move(group),
+          .doc = "What is built in wrongly in the half with_defect. A bare word is name."};
+}
+
+void visit_group(const std::string& prefix, const KeyGroup& group,
+                 const std::function<void(const std::string&, const Key&)>& visit) {
+  // The table is five levels deep; nothing in it comes from outside.
+  for (const Key& key : group.keys) {
+    const std::string path = prefix + std::string(key.name);
+    visit(path, key);
+    if (const auto* mapped = std::get_if<GroupRef>(&key.value)) visit_group(path + ".", mapped->open(0), visit);
+    if (const auto* listed = std::get_if<ListRef>(&key.value)) visit_group(path + "[].", listed->append(0), visit);
+  }
+}
+
+}  // namespace
+
+KeyGroup scenario_keys(Scenario& scenario) {
+  return {.keys = {required(text("name", scenario.name, "Short name, used in file names.")),
+                   text("why", scenario.why, "What it shows, in a sentence."),
+                   mapping("model", [&scenario] { return model_keys(scenario.model); },
+                           "The model. A bare word is kind."),
+                   mapping("train", [&scenario] { return train_keys(scenario.train); }, "The trainer."),
+                   mapping("rollout", [&scenario] { return rollout_keys(scenario.rollout); }, "Engines and samples."),
+                   mapping("work", [&scenario] { return work_keys(scenario.work); }, "How much is done, how patiently."),
+                   mapping("links", [&scenario] { return link_keys(scenario.links); }, "The network."),
+                   mapping("devices", [&scenario] { return device_keys(scenario.devices); }, "Devices and processes."),
+                   list<FaultSpec>("faults", scenario.faults, fault_keys, "What goes wrong."),
+                   list<RuleSpec>("rules", scenario.rules, rule_keys, "Inputs and effects that are rewritten."),
+                   optional_group<InterleaveSpec>("interleave", scenario.interleave, interleave_keys,
+                                                  "Orders of events that are all tried."),
+                   defect_key(scenario),
+                   mapping("budget", [&scenario] { return budget_keys(scenario.budget); }, "Where a run is cut off."),
+                   mapping("expect", [&scenario] { return expect_keys(scenario.expect); },
+                           "What must come of it, without a defect."),
+                   optional_group<ExpectSettings>("with_defect", scenario.expect_defect, expect_keys,
+                                                  "What must come of the half with the defect.")}};
+}
+
+void visit_keys(Scenario& scenario, const std::function<void(const std::string& path, const Key& key)>& visit) {
+  visit_group("", scenario_keys(scenario), visit);
+}
+
+}  // namespace areal::config
