@@ -39,12 +39,18 @@ Guard::Guard(GuardOptions options, ClusterMap cluster)
       calls_(with_room(options_)) {}
 
 void Guard::step(const Input& input, Outbox& out) {
-  if (const auto* started = std::get_if<port::Started>(&input)) on_started(*started, out);
-  else if (const auto* message = std::get_if<port::MessageIn>(&input)) on_message(*message, out);
-  else if (const auto* fired = std::get_if<port::TimerFired>(&input)) on_timer(*fired, out);
-  else if (const auto* leased = std::get_if<port::PortLeased>(&input)) on_leased(*leased, out);
-  else if (const auto* process = std::get_if<port::ProcessStarted>(&input)) on_process_started(*process, out);
-  else if (const auto* exited = std::get_if<port::ProcessExited>(&input)) on_exited(*exited, out);
+  if (const auto* started = std::get_if<port::Started>(&input))
+    on_started(*started, out);
+  else if (const auto* message = std::get_if<port::MessageIn>(&input))
+    on_message(*message, out);
+  else if (const auto* fired = std::get_if<port::TimerFired>(&input))
+    on_timer(*fired, out);
+  else if (const auto* leased = std::get_if<port::PortLeased>(&input))
+    on_leased(*leased, out);
+  else if (const auto* process = std::get_if<port::ProcessStarted>(&input))
+    on_process_started(*process, out);
+  else if (const auto* exited = std::get_if<port::ProcessExited>(&input))
+    on_exited(*exited, out);
   check_invariants();
 }
 
@@ -287,7 +293,8 @@ bool Guard::holds(std::uint16_t port) const {
   return std::ranges::any_of(children_, of_child) || std::ranges::any_of(reservations_, of_child);
 }
 
-void Guard::note_lease(std::uint16_t port, LeaseState state, NodeId holder, Incarnation incarnation, Outbox& out) const {
+void Guard::note_lease(std::uint16_t port, LeaseState state, NodeId holder, Incarnation incarnation,
+                       Outbox& out) const {
   out.note(port::LeaseChanged{options_.host, port, state, holder, incarnation});
 }
 

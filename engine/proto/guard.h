@@ -1,9 +1,9 @@
 // One host's ports and children: leases, starts, reports, replaces; no port is given back before its holder is dead.
 //
-// A child is started with a port leased for it. When it is confirmed dead, the members are told, its port is given back,
-// and after a delay that doubles with every restart a replacement starts with a port of its own, until the child has used
-// up its restarts. There is at most one process a child at any time. The gateway may reserve a port for the meeting of an
-// epoch; asked again for the same epoch it gets the same port (spec/transfer.md 5.2, 5.5, 5.8).
+// A child is started with a port leased for it. When it is confirmed dead, the members are told, its port is given
+// back, and after a delay that doubles with every restart a replacement starts with a port of its own, until the child
+// has used up its restarts. There is at most one process a child at any time. The gateway may reserve a port for the
+// meeting of an epoch; asked again for the same epoch it gets the same port (spec/transfer.md 5.2, 5.5, 5.8).
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -30,8 +30,8 @@ std::vector<GuardListener> membership_listeners(const ClusterMap& cluster);
 
 struct GuardOptions {
   HostId host;
-  std::vector<NodeId> children;          // Each once.
-  std::vector<GuardListener> listeners;  // As membership_listeners() says, but in tests.
+  std::vector<NodeId> children;           // Each once.
+  std::vector<GuardListener> listeners;   // As membership_listeners() says, but in tests.
   Duration restart_delay{1'000'000'000};  // Before the first replacement; doubles up to 64 times itself.
   Duration lease_retry{1'000'000'000};    // After a failed lease; doubles likewise.
   std::uint32_t max_restarts = 16;        // Of one child, counting starts that failed.
@@ -46,18 +46,18 @@ struct GuardChild {
   ChildPhase phase = ChildPhase::kLeasing;
   Incarnation incarnation = 0;  // The last one that is known.
   std::uint16_t port = 0;
-  OpId op;                      // The lease or start under way.
+  OpId op;  // The lease or start under way.
   std::uint32_t restarts = 0;
   std::uint32_t lease_failures = 0;  // Since the last lease that was granted.
   AREAL_FIELDS(phase, incarnation, port, op, restarts, lease_failures)
 };
 
 struct PortReservation {
-  OpId op;                 // The lease under way; 0 when it is granted.
+  OpId op;  // The lease under way; 0 when it is granted.
   std::uint16_t port = 0;
   NodeId from;
   Incarnation incarnation = 0;
-  RequestId request;       // To answer when the lease is granted.
+  RequestId request;  // To answer when the lease is granted.
   AREAL_FIELDS(op, port, from, incarnation, request)
 };
 
@@ -96,7 +96,8 @@ class Guard {
   [[nodiscard]] bool is_news(const Record& body) const;
   [[nodiscard]] bool is_worker(NodeId node) const;
   [[nodiscard]] bool holds(std::uint16_t port) const;
-  void note_lease(std::uint16_t port, port::LeaseState state, NodeId holder, Incarnation incarnation, Outbox& out) const;
+  void note_lease(std::uint16_t port, port::LeaseState state, NodeId holder, Incarnation incarnation,
+                  Outbox& out) const;
   void check_invariants() const;
 
   // Set at construction; not state.
@@ -105,8 +106,8 @@ class Guard {
 
   Table<NodeId, GuardChild> children_;
   Table<Epoch, PortReservation> reservations_;
-  Epoch returned_epoch_ = 0;      // Of the newest return, ...
-  RequestId returned_request_;    // ... and its request: what was asked before it for that epoch is late.
+  Epoch returned_epoch_ = 0;    // Of the newest return, ...
+  RequestId returned_request_;  // ... and its request: what was asked before it for that epoch is late.
   std::uint64_t last_op_ = 0;
   Caller calls_;
   Callee callee_;

@@ -1,9 +1,9 @@
 // Proves that a training batch's shards are nowhere any more: at their source first, then at every consumer.
 //
-// Per batch (spec/transfer.md 9.5): the source drops each shard in order; any failure there ends the drain with no consumer
-// touched. Then all data heads drop the batch, and then all are asked what they still hold: a head that holds anything
-// fails the drain and is named. Only then there is a receipt. A failed drain keeps its list, so that all of it can be
-// asked for again. Shards of a batch that is being drained are refused: a fetch during a drain would undo it.
+// Per batch (spec/transfer.md 9.5): the source drops each shard in order; any failure there ends the drain with no
+// consumer touched. Then all data heads drop the batch, and then all are asked what they still hold: a head that holds
+// anything fails the drain and is named. Only then there is a receipt. A failed drain keeps its list, so that all of it
+// can be asked for again. Shards of a batch that is being drained are refused: a fetch during a drain would undo it.
 #pragma once
 #include <cstdint>
 #include <string_view>

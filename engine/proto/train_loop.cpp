@@ -43,9 +43,8 @@ void TrainLoop::on_reply(const Record& body, Outbox& out) {
     }
     case LoopState::kTraining: {
       bool ok = false;
-      dispatch_record<StepDone>(body, [&](const StepDone& done) {
-        ok = done.outcome == Outcome::kOk && done.version == next_version();
-      });
+      dispatch_record<StepDone>(
+          body, [&](const StepDone& done) { ok = done.outcome == Outcome::kOk && done.version == next_version(); });
       if (!ok) return end_run(RunEnd::kUpdateFailed, out);
       if (calls_.pending().empty()) pause(out);
       return;
@@ -82,19 +81,33 @@ void TrainLoop::on_reply(const Record& body, Outbox& out) {
 
 void TrainLoop::on_tell(const Record& body, Outbox& out) {
   const auto refuse = [&] { out.note(port::Refused{body.kind, Refusal::kStaleAttempt, cluster_.controller, step_}); };
-  const bool known = dispatch_record<BatchReady>(body, [&](const BatchReady& ready) {
-    if (state_ == LoopState::kCollecting && ready.batch == batch()) on_batch(ready, out);
-    else refuse();
-  }) || dispatch_record<AllPaused>(body, [&](const AllPaused& paused) {
-    if (state_ == LoopState::kPausing) on_paused(paused.outcome, out);
-    else refuse();
-  }) || dispatch_record<AllContinued>(body, [&](const AllContinued& continued) {
-    if (state_ == LoopState::kContinuing) on_continued(continued.outcome, out);
-    else refuse();
-  }) || dispatch_record<BatchCleared>(body, [&](const BatchCleared& cleared) {
-    if (state_ == LoopState::kClearing && cleared.batch == batch()) on_cleared(cleared.outcome, out);
-    else refuse();
-  });
+  const bool known = dispatch_record<BatchReady>(body,
+                                                 [&](const BatchReady& ready) {
+                                                   if (state_ == LoopState::kCollecting && ready.batch == batch())
+                                                     on_batch(ready, out);
+                                                   else
+                                                     refuse();
+                                                 }) ||
+                     dispatch_record<AllPaused>(body,
+                                                [&](const AllPaused& paused) {
+                                                  if (state_ == LoopState::kPausing)
+                                                    on_paused(paused.outcome, out);
+                                                  else
+                                                    refuse();
+                                                }) ||
+                     dispatch_record<AllContinued>(body,
+                                                   [&](const AllContinued& continued) {
+                                                     if (state_ == LoopState::kContinuing)
+                                                       on_continued(continued.outcome, out);
+                                                     else
+                                                       refuse();
+                                                   }) ||
+                     dispatch_record<BatchCleared>(body, [&](const BatchCleared& cleared) {
+                       if (state_ == LoopState::kClearing && cleared.batch == batch())
+                         on_cleared(cleared.outcome, out);
+                       else
+                         refuse();
+                     });
   if (!known) out.note(port::Refused{body.kind, Refusal::kUnknown, cluster_.controller, step_});
 }
 
@@ -106,10 +119,14 @@ void TrainLoop::on_timer(const port::TimerFired& fired, Outbox& out) {
     return;
   }
   if (fired.timer == kBackoffTimer) {
-    if (state_ == LoopState::kConnectBackoff) connect(out);
-    else if (state_ == LoopState::kPauseBackoff) pause(out);
-    else if (state_ == LoopState::kUpdateBackoff) update(out);
-    else if (state_ == LoopState::kContinueBackoff) leave_update(out);
+    if (state_ == LoopState::kConnectBackoff)
+      connect(out);
+    else if (state_ == LoopState::kPauseBackoff)
+      pause(out);
+    else if (state_ == LoopState::kUpdateBackoff)
+      update(out);
+    else if (state_ == LoopState::kContinueBackoff)
+      leave_update(out);
     return;
   }
   if (calls_.on_timer(fired, out).what == Caller::Fired::kGaveUp) on_gave_up(out);

@@ -26,25 +26,55 @@ constexpr UpdateVerdict publish_only_when_ok(Outcome outcome) {
 struct TrainLoopOptions {
   std::uint32_t updates = 3;
   bool pause_around_update = true;
-  std::uint32_t update_retries = 0;   // New update requests of one step after the first.
-  std::uint32_t connect_tries = 30;   // Connect requests in all.
-  std::uint32_t pause_tries = 5;      // Times that one step asks for the pause; also for continuing.
-  std::uint32_t clear_tries = 2;      // Times that one step asks for its batch to be cleared.
-  Duration retry_after{10'000'000'000};      // Between two tries of any of them.
+  std::uint32_t update_retries = 0;           // New update requests of one step after the first.
+  std::uint32_t connect_tries = 30;           // Connect requests in all.
+  std::uint32_t pause_tries = 5;              // Times that one step asks for the pause; also for continuing.
+  std::uint32_t clear_tries = 2;              // Times that one step asks for its batch to be cleared.
+  Duration retry_after{10'000'000'000};       // Between two tries of any of them.
   Duration phase_timeout{3'600'000'000'000};  // For an answer from inside the controller; the run ends after it.
   // Must outlast what the gateway allows one update with all its attempts: 240 tries of 10 s are 40 minutes.
   CallerOptions calls{.tries = 240};
 };
 
 enum class LoopState : std::uint8_t {
-  kIdle, kConnecting, kConnectBackoff, kAnnouncing, kCollecting, kTraining, kPausing, kPauseBackoff, kUpdating,
-  kUpdateBackoff, kContinuing, kContinueBackoff, kSettingTrainers, kSettingEngines, kSettingRouter, kClearing,
-  kDisconnecting, kEnded
+  kIdle,
+  kConnecting,
+  kConnectBackoff,
+  kAnnouncing,
+  kCollecting,
+  kTraining,
+  kPausing,
+  kPauseBackoff,
+  kUpdating,
+  kUpdateBackoff,
+  kContinuing,
+  kContinueBackoff,
+  kSettingTrainers,
+  kSettingEngines,
+  kSettingRouter,
+  kClearing,
+  kDisconnecting,
+  kEnded
 };
 constexpr std::array<std::string_view, 18> enum_names(LoopState /*tag*/) {
-  return {"idle", "connecting", "connect_backoff", "announcing", "collecting", "training", "pausing", "pause_backoff",
-          "updating", "update_backoff", "continuing", "continue_backoff", "setting_trainers", "setting_engines",
-          "setting_router", "clearing", "disconnecting", "ended"};
+  return {"idle",
+          "connecting",
+          "connect_backoff",
+          "announcing",
+          "collecting",
+          "training",
+          "pausing",
+          "pause_backoff",
+          "updating",
+          "update_backoff",
+          "continuing",
+          "continue_backoff",
+          "setting_trainers",
+          "setting_engines",
+          "setting_router",
+          "clearing",
+          "disconnecting",
+          "ended"};
 }
 
 class TrainLoop {

@@ -87,7 +87,8 @@ void TrainRank::on_shard(const PendingRequest& asked, const Record& body, Outbox
 void TrainRank::on(const port::MessageIn& message, const DropBatch& drop, Outbox& out) {
   calls_.forget_if([&](const PendingRequest& asked) { return from_record<FetchShard>(asked.body).batch == drop.batch; },
                    out);
-  const std::size_t count = held_.erase_if([&](const HeldKey& key, const HeldShard&) { return key.batch == drop.batch; });
+  const std::size_t count =
+      held_.erase_if([&](const HeldKey& key, const HeldShard&) { return key.batch == drop.batch; });
   dropped_ = std::max(dropped_, drop.batch);
   out.note(port::ShardsDropped{drop.batch, count, count_of(drop.batch)});
   callee_of(message)->reply(Callee::key_of(message), Dropped{drop.batch, count}, out);
@@ -134,8 +135,8 @@ void TrainRank::on(const port::MessageIn& message, const TrainStep& train, Outbo
   if (version_ != 0 && train.version == version_ && train.seed == seed_) return answer(Outcome::kOk);
   const bool follows = train.version != 0 && (version_ == 0 || train.version == version_ + 1);
   if (!follows) return refuse(Refusal::kVersionOrder, Outcome::kMismatch);
-  running_ = RunningStep{message.from,  message.request, train.step, train.version,
-                         train.batch, train.shards,    train.seed, OpId{}};
+  running_ = RunningStep{message.from, message.request, train.step, train.version,
+                         train.batch,  train.shards,    train.seed, OpId{}};
   out.push(port::ArmTimer{kShardsTimer, options_.shards_timeout});
   compute_if_ready(out);
 }
@@ -190,8 +191,10 @@ void TrainRank::list_waits(WaitList& waits) const {
     waits.push_back({entry.value.to, "shard data", from_record<FetchShard>(entry.value.body).shard.value});
   }
   if (!running_.has_value()) return;
-  if (running_->op == OpId{}) waits.push_back({cluster_.store, "shards of the batch", running_->batch.value});
-  else waits.push_back({NodeId{}, "train step", running_->version});
+  if (running_->op == OpId{})
+    waits.push_back({cluster_.store, "shards of the batch", running_->batch.value});
+  else
+    waits.push_back({NodeId{}, "train step", running_->version});
 }
 
 }  // namespace areal::proto

@@ -1,8 +1,8 @@
 // One training rank's work: fetches the shards it is assigned, makes a step when it has them all, drops them when told.
 //
-// A step is made once: asked again it is answered again, and a version that does not follow the one made last is refused.
-// A rank that restarted has made none; whether its weights fit the step is the compute engine's to say (kMismatch).
-// Shards of a batch that was dropped never come back: the fetches under way are forgotten with it.
+// A step is made once: asked again it is answered again, and a version that does not follow the one made last is
+// refused. A rank that restarted has made none; whether its weights fit the step is the compute engine's to say
+// (kMismatch). Shards of a batch that was dropped never come back: the fetches under way are forgotten with it.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -19,10 +19,10 @@
 namespace areal::proto {
 
 struct TrainRankOptions {
-  std::uint32_t rank = 0;                     // train_rank.
-  Duration shards_timeout{600'000'000'000};   // That a step waits for its shards, then it fails.
-  std::size_t shard_limit = 65'536;           // An assignment beyond it is refused.
-  CallerOptions calls{};                        // To the store.
+  std::uint32_t rank = 0;                    // train_rank.
+  Duration shards_timeout{600'000'000'000};  // That a step waits for its shards, then it fails.
+  std::size_t shard_limit = 65'536;          // An assignment beyond it is refused.
+  CallerOptions calls{};                     // To the store.
 };
 
 struct HeldKey {
@@ -97,7 +97,7 @@ class TrainRank {
   Version version_ = 0;     // Made by this process; 0: none.
   std::uint64_t seed_ = 0;  // Of that version.
   Version published_ = 0;
-  TrainBatchId dropped_;    // The newest one.
+  TrainBatchId dropped_;  // The newest one.
   std::uint64_t last_op_ = 0;
   Caller calls_;
   Callee loop_callee_;

@@ -46,10 +46,11 @@ struct Host {
   test::Driven<Guard> guard{make_guard()};
   std::vector<std::uint16_t> leased;
   std::vector<Process> alive;
-  std::vector<port::LeasePort> leases;    // Asked for, not answered.
+  std::vector<port::LeasePort> leases;  // Asked for, not answered.
   std::vector<port::StartProcess> starts;
   std::vector<TimerId> timers;
-  std::vector<Input> replies;  // To the guard, on their way.
+  std::vector<port::ProcessExited> told;  // Deaths that the guard knows of.
+  std::vector<Input> replies;             // To the guard, on their way.
   std::array<Incarnation, 32> incarnations{};
   std::array<std::uint32_t, 32> deaths{};
   std::array<std::uint32_t, 32> leases_of{};
@@ -81,8 +82,8 @@ struct Host {
   }
   void carry_out(const port::DisarmTimer& effect) { std::erase(timers, effect.timer); }
   void carry_out(const port::Send& effect) {
-    const auto reply = port::MessageIn{effect.to, 1, effect.to_slot, port::MessageKind::kReply, effect.request,
-                                       to_record(Ack{})};
+    const auto reply =
+        port::MessageIn{effect.to, 1, effect.to_slot, port::MessageKind::kReply, effect.request, to_record(Ack{})};
     if (effect.kind == port::MessageKind::kRequest) replies.push_back(reply);
   }
   template <class E>
@@ -135,7 +136,8 @@ struct Host {
     const Process ended = alive[place];
     alive.erase(alive.begin() + static_cast<std::ptrdiff_t>(place));
     ++deaths[ended.node.value];
-    feed(port::ProcessExited{ended.node, ended.incarnation, 1});
+    told.push_back({ended.node, ended.incarnation, 1});
+    feed(told.back());
     if (twice) feed(port::ProcessExited{ended.node, ended.incarnation, 1});
   }
   void ask_gateway(Rng& rng) {
@@ -151,7 +153,7 @@ struct Host {
 
 // One thing happens; nothing if what was drawn cannot.
 void happen(Host& host, Rng& rng) {
-  const std::uint64_t what = rng.draw_below(9);
+  const std::uint64_t what = rng.draw_below(11);
   if (what <= 1 && !host.leases.empty()) {
     const bool ok = rng.draw_chance(3, 4);
     host.answer_lease(rng, ok);
@@ -167,6 +169,14 @@ void happen(Host& host, Rng& rng) {
   } else if (what == 7 && !host.replies.empty()) {
     const Input reply = Host::take(host.replies, rng);
     if (rng.draw_chance(2, 3)) host.feed(reply);
+  } else if (what == 8 && !host.told.empty()) {  // A report that comes again, long after.
+    host.feed(host.told[rng.draw_below(host.told.size())]);
+  } else if (what == 9) {  // A timer that nobody waits for.
+    const Guard& guard = host.guard.protocol();
+    for (const auto& [node, child] : guard.children()) {
+      const bool waits = child.phase == ChildPhase::kWaiting;
+      if (!waits) return host.feed(port::TimerFired{{node.value}});
+    }
   } else {
     host.ask_gateway(rng);
   }
@@ -175,17 +185,27 @@ void happen(Host& host, Rng& rng) {
 // From now on leases and starts succeed and messages arrive, until each child has had its last process.
 void wind_down(Host& host, Rng& rng) {
   for (int steps = 0; steps < 2000; ++steps) {
-    if (!host.leases.empty()) host.answer_lease(rng, true);
-    else if (!host.starts.empty()) host.answer_start(rng, 1);
-    else if (!host.replies.empty()) host.feed(Host::take(host.replies, rng));
-    else if (!host.timers.empty()) host.feed(port::TimerFired{Host::take(host.timers, rng)});
-    else if (!host.alive.empty()) host.end_process(host.alive.size() - 1, false);
-    else break;
+    if (!host.leases.empty())
+      host.answer_lease(rng, true);
+    else if (!host.starts.empty())
+      host.answer_start(rng, 1);
+    else if (!host.replies.empty())
+      host.feed(Host::take(host.replies, rng));
+    else if (!host.timers.empty())
+      host.feed(port::TimerFired{Host::take(host.timers, rng)});
+    else if (!host.alive.empty())
+      host.end_process(host.alive.size() - 1, false);
+    else
+      break;
   }
   for (Epoch epoch = 1; epoch <= 3; ++epoch) {
     const PortReservation* known = host.guard.protocol().reservations().find(epoch);
     if (known == nullptr) continue;
-    host.feed(port::MessageIn{kGateway, 1, kGatewaySlot, port::MessageKind::kRequest, {++host.next_request},
+    host.feed(port::MessageIn{kGateway,
+                              1,
+                              kGatewaySlot,
+                              port::MessageKind::kRequest,
+                              {++host.next_request},
                               to_record(ReturnPort{epoch, known->port})});
   }
 }

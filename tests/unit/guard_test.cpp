@@ -118,6 +118,19 @@ TEST_F(GuardTest, AStartThatFailsGivesItsPortBack) {
   EXPECT_EQ(guard.effects<port::ArmTimer>().size(), 1U);
 }
 
+// The death of a process may be told before its start; the start must not bring it back.
+TEST_F(GuardTest, ADeathToldBeforeItsStartIsADeath) {
+  guard.start();
+  grant(20'000);
+  const port::StartProcess start = guard.effects<port::StartProcess>().at(0);
+  exit(1);
+  EXPECT_EQ(guard.effects<port::ReleasePort>().at(0).port, 20'000);
+  guard.feed(port::ProcessStarted{start.op, kTrainer, 1, Outcome::kOk});
+  EXPECT_TRUE(guard.is_silent());
+  guard.fire({kTrainer.value});
+  EXPECT_EQ(guard.effects<port::LeasePort>().size(), 1U);
+}
+
 TEST_F(GuardTest, RestartsAreBoundedAndBackOff) {
   guard.start();
   std::vector<Duration> delays;

@@ -26,15 +26,14 @@ class StrictDrainTest : public ::testing::Test {
  protected:
   void SetUp() override { drain.start(); }
 
-  void collect(std::uint64_t shard, TrainBatchId batch = kBatch) {
-    drain.tell(kPoolSlot, DrainShard{batch, {shard}});
-  }
+  void collect(std::uint64_t shard, TrainBatchId batch = kBatch) { drain.tell(kPoolSlot, DrainShard{batch, {shard}}); }
   void clear() { drain.tell(kTrainLoopSlot, ClearBatch{kBatch}); }
   port::Send source_request() { return drain.sends<DropShard>().at(0); }
   void drop(const port::Send& asked, std::uint64_t count = 1) { drain.answer(asked, Dropped{kBatch, count}); }
   // Lets the drain give up on all that is asked.
   void never_answer() {
-    for (int tries = 0; tries < 3 && drain.protocol().phase() != DrainPhase::kIdle; ++tries) drain.fire({(1ULL << 32) + last_request});
+    for (int tries = 0; tries < 3 && drain.protocol().phase() != DrainPhase::kIdle; ++tries)
+      drain.fire({(1ULL << 32) + last_request});
   }
   std::vector<BatchCleared> cleared() { return drain.tells<BatchCleared>(); }
 

@@ -94,9 +94,9 @@ TEST_F(TrainLoopTest, StepsFollowTheOrderOfTheTrainingLoop) {
   run_step(1);
   run_step(2);
   answer_all<DisconnectRequest>(Ack{});
-  const std::vector<LoopPhase> step = {LoopPhase::kCollect,      LoopPhase::kTrain,  LoopPhase::kPauseRollout,
+  const std::vector<LoopPhase> step = {LoopPhase::kCollect,         LoopPhase::kTrain,  LoopPhase::kPauseRollout,
                                        LoopPhase::kPauseGeneration, LoopPhase::kUpdate, LoopPhase::kContinueGeneration,
-                                       LoopPhase::kSetVersion,   LoopPhase::kClear,  LoopPhase::kResume};
+                                       LoopPhase::kSetVersion,      LoopPhase::kClear,  LoopPhase::kResume};
   std::vector<LoopPhase> expected = step;
   expected.insert(expected.end(), step.begin(), step.end());
   expected.push_back(LoopPhase::kDone);
