@@ -1,11 +1,11 @@
 #include "engine/delta/adamw.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cmath>
 #include <string>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "engine/base/check.h"
 

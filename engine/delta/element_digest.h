@@ -16,9 +16,17 @@ inline std::uint64_t element_key(std::uint32_t tensor, std::uint64_t global_inde
   return mix_words(tensor, global_index);
 }
 
-inline Digest128 digest_of_key(std::uint64_t key, std::uint32_t bits) {
-  const std::uint64_t low = mix_words(key, bits);
-  const std::uint64_t folded = (low ^ (low >> 29)) * (key | 1U);
+// A well-mixed word from a key and any word; for one key, different words give different results. The key is mixed
+// already, so half of what mix_words does is enough, in line: this is the innermost step of every digest.
+constexpr std::uint64_t mix_key(std::uint64_t key, std::uint64_t word) {
+  std::uint64_t mixed = key ^ (word * 0x9E3779B97F4A7C15ULL);
+  mixed = (mixed ^ (mixed >> 32)) * 0xD6E8FEB86659FD93ULL;
+  return mixed ^ (mixed >> 32);
+}
+
+constexpr Digest128 digest_of_key(std::uint64_t key, std::uint32_t bits) {
+  const std::uint64_t low = mix_key(key, bits);
+  const std::uint64_t folded = low * (key | 1U);
   return {.high = folded ^ (folded >> 32), .low = low};
 }
 

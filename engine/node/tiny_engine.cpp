@@ -107,8 +107,8 @@ class ShapeBuilder {
     const auto first = static_cast<std::uint32_t>(holding.cells.size());
     append_box(holding.cells, first_cell_[tensor], {parameter.shape, shard.offset, shard.shape});
     holding.copies.resize(holding.cells.size(), 0);
-    holding.parts.push_back({tensor, first, static_cast<std::uint32_t>(holding.cells.size()) - first,
-                             parameter.storage, parameter.wire});
+    holding.parts.push_back(
+        {tensor, first, static_cast<std::uint32_t>(holding.cells.size()) - first, parameter.storage, parameter.wire});
   }
 
   void add_stream(const proto::PeerList& list) {
@@ -160,8 +160,7 @@ Result<TinyShapePtr> make_tiny_shape(const ModelSpec& full, const TinyRequest& r
                                      const proto::NamePolicy& policy) {
   TinyShape shape;
   shape.optimizer = request.optimizer;
-  Result<ModelSpec> live =
-      config::live_model(full, request.train, request.infer, {.all_names = request.live_all});
+  Result<ModelSpec> live = config::live_model(full, request.train, request.infer, {.all_names = request.live_all});
   if (!live) return std::move(live).error();
   shape.model = std::move(live).value();
   drop_idle_aliases(shape.model);

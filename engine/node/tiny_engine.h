@@ -54,13 +54,13 @@ struct TinyWrite {
 struct TinyShape {
   config::ModelSpec model;  // Live.
   proto::MetaSet train;
-  proto::MetaSet infer;     // One engine.
+  proto::MetaSet infer;                             // One engine.
   std::shared_ptr<const proto::TransferPlan> plan;  // Live.
   delta::AdamWSettings optimizer;
-  std::vector<std::uint64_t> keys;      // delta::element_key of each cell, with the tensor's name index.
-  std::vector<TinyHolding> trainers;    // By training rank.
-  std::vector<TinyHolding> replicas;    // By rank inside an engine.
-  std::vector<TinyStream> streams;      // As plan->lists.
+  std::vector<std::uint64_t> keys;             // delta::element_key of each cell, with the tensor's name index.
+  std::vector<TinyHolding> trainers;           // By training rank.
+  std::vector<TinyHolding> replicas;           // By rank inside an engine.
+  std::vector<TinyStream> streams;             // As plan->lists.
   std::vector<std::vector<TinyWrite>> writes;  // By inference transfer rank, in plan order.
 
   [[nodiscard]] const proto::PlanWorld& world() const { return plan->world; }
@@ -72,7 +72,7 @@ struct TinyRequest {
   config::ParallelStrategy train{};
   config::ParallelStrategy infer{};  // One engine instance.
   std::uint32_t engines = 1;
-  bool live_all = false;             // Every name of the model instead of a sample.
+  bool live_all = false;  // Every name of the model instead of a sample.
   delta::AdamWSettings optimizer{};
   // How the engines name training tensors, if that is not what the plan's policy says (a wrong rename map).
   const proto::NamePolicy* engine_names = nullptr;

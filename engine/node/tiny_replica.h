@@ -1,7 +1,7 @@
 // One rollout rank of a small live model: staging for what lands, live weights that an update overwrites in place.
 //
-// A transfer lands in staging; apply() writes it over the live weights, tensor by tensor in plan order, so that an apply
-// that ends early leaves a mixture of versions, as on a real device. A copyable value; not thread-safe.
+// A transfer lands in staging; apply() writes it over the live weights, tensor by tensor in plan order, so that an
+// apply that ends early leaves a mixture of versions, as on a real device. A copyable value; not thread-safe.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -58,10 +58,10 @@ class TinyReplica {
   [[nodiscard]] Digest128 part_digest(const TinyPart& part) const;
 
   TinyShapePtr shape_;
-  std::uint32_t rank_ = 0;  // Transfer rank.
-  std::vector<Staged> staging_;             // Ascending by sender.
-  std::vector<std::uint32_t> live_;         // Bits in the wire dtype.
-  std::vector<Digest128> part_digests_;     // Of live_, by part.
+  std::uint32_t rank_ = 0;               // Transfer rank.
+  std::vector<Staged> staging_;          // Ascending by sender.
+  std::vector<std::uint32_t> live_;      // Bits in the wire dtype.
+  std::vector<Digest128> part_digests_;  // Of live_, by part.
 };
 
 }  // namespace areal::node

@@ -37,7 +37,7 @@ float initial_weight(std::uint64_t key) {
 }
 
 float gradient_of(std::uint64_t key, std::uint64_t step_key) {
-  return half_unit(key >> 40) + half_unit(mix_words(key, step_key));
+  return half_unit(key >> 40) + half_unit(delta::mix_key(key, step_key));
 }
 
 TinyTrainer::TinyTrainer(TinyShapePtr shape, std::uint32_t train_rank) : shape_(std::move(shape)), rank_(train_rank) {

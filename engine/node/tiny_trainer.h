@@ -1,8 +1,8 @@
 // One training rank that really trains a small live model: fp32 master weights, AdamW, gradients from a seed.
 //
 // Version 0 and gradients are pure functions of (tensor name, element, seed, step), so data-parallel copies and every
-// layout stay bit-equal. Weights start at 2^-12 to 2^-8 (0.00024 to 0.0039), where a step of 3e-6 is between 1.6 and 0.2
-// bf16 gaps: about half of the bf16 weights change at each of the first steps. A copyable value; not thread-safe.
+// layout stay bit-equal. Weights start at 2^-12 to 2^-8 (0.00024 to 0.0039), where a step of 3e-6 is between 1.6 and
+// 0.2 bf16 gaps: about half of the bf16 weights change at each of the first steps. A copyable value; not thread-safe.
 #pragma once
 #include <cstdint>
 #include <span>

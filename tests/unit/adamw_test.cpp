@@ -1,11 +1,11 @@
 // One AdamW step: its scalars, a step worked by hand, and what settings are refused.
 #include "engine/delta/adamw.h"
 
+#include <gtest/gtest.h>
+
 #include <bit>
 #include <cmath>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 namespace areal::delta {
 namespace {

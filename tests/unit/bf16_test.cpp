@@ -1,9 +1,9 @@
 // Rounding to bf16: ties, overflow, NaN, and every bf16 value back and forth.
 #include "engine/delta/bf16.h"
 
-#include <limits>
-
 #include <gtest/gtest.h>
+
+#include <limits>
 
 namespace areal::delta {
 namespace {

@@ -1,10 +1,10 @@
 // The tiny engine: what trainers send is what every engine comes to hold, on every layout.
 #include "engine/node/tiny_engine.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <optional>
-
-#include <gtest/gtest.h>
 
 #include "engine/delta/element_digest.h"
 #include "engine/node/tiny_replica.h"
@@ -99,14 +99,13 @@ class TinyLayouts : public testing::TestWithParam<Layout> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    All, TinyLayouts,
-    testing::Values(Layout{"tiny", {}, {}, 1}, Layout{"tiny", {.dp = 1, .tp = 2}, {}, 2},
-                    Layout{"tiny", {.dp = 2, .tp = 2}, {.tp = 4}, 2},
-                    Layout{"tiny", {.dp = 4, .ep = 4}, {.tp = 4, .ep = 2}, 2},
-                    Layout{"tiny", {.dp = 1, .tp = 2, .pp = 2}, {.tp = 2, .pp = 2}, 1},
-                    Layout{"qwen3-0.6b", {.dp = 2, .tp = 2}, {.tp = 2}, 3},
-                    Layout{"qwen3-30b-a3b", {.dp = 8, .ep = 8}, {.tp = 4, .ep = 4}, 2}));
+INSTANTIATE_TEST_SUITE_P(All, TinyLayouts,
+                         testing::Values(Layout{"tiny", {}, {}, 1}, Layout{"tiny", {.dp = 1, .tp = 2}, {}, 2},
+                                         Layout{"tiny", {.dp = 2, .tp = 2}, {.tp = 4}, 2},
+                                         Layout{"tiny", {.dp = 4, .ep = 4}, {.tp = 4, .ep = 2}, 2},
+                                         Layout{"tiny", {.dp = 1, .tp = 2, .pp = 2}, {.tp = 2, .pp = 2}, 1},
+                                         Layout{"qwen3-0.6b", {.dp = 2, .tp = 2}, {.tp = 2}, 3},
+                                         Layout{"qwen3-30b-a3b", {.dp = 8, .ep = 8}, {.tp = 4, .ep = 4}, 2}));
 
 TEST_P(TinyLayouts, VersionZeroIsEqualOnBothSides) {
   Fleet moved = fleet();
