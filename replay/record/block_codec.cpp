@@ -31,10 +31,18 @@ class BlockDecoder {
     for (std::uint64_t line = 0; line < lines; ++line) {
       const std::uint8_t head = in_.u8();
       switch (static_cast<LineKind>(head & kLineKindMask)) {
-        case LineKind::kEvent: read_event(head); break;
-        case LineKind::kState: read_state(head); break;
-        case LineKind::kStream: read_stream(); break;
-        case LineKind::kDecision: read_decision(head); break;
+        case LineKind::kEvent:
+          read_event(head);
+          break;
+        case LineKind::kState:
+          read_state(head);
+          break;
+        case LineKind::kStream:
+          read_stream();
+          break;
+        case LineKind::kDecision:
+          read_decision(head);
+          break;
       }
       if (!ok_ || !in_.ok()) return Error{Errc::kCorrupt, "an event block does not decode"};
     }

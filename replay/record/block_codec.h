@@ -36,8 +36,8 @@ class BlockEncoder : public port::TraceSink {
   std::uint64_t events_ = 0;
 };
 
-// Gives the lines of one block to `sink`, in order. Fails with kCorrupt if the bytes are not exactly `lines` whole lines;
-// the sink may then have heard some of them.
+// Gives the lines of one block to `sink`, in order. Fails with kCorrupt if the bytes are not exactly `lines` whole
+// lines; the sink may then have heard some of them.
 Status decode_block(std::span<const std::uint8_t> bytes, std::uint64_t lines, port::TraceSink& sink);
 
 }  // namespace areal::record

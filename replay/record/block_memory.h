@@ -1,7 +1,7 @@
 // What the packing of trace lines predicts from: the same memory on both sides, empty at the start of each block.
 //
-// Slots are shared by folding ids: two ids that fold to one slot predict each other badly, which costs bytes and nothing
-// else, because writer and reader fold alike.
+// Slots are shared by folding ids: two ids that fold to one slot predict each other badly, which costs bytes and
+// nothing else, because writer and reader fold alike.
 #pragma once
 #include <cstdint>
 #include <vector>

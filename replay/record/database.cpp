@@ -104,13 +104,16 @@ int Statement::columns() const { return sqlite3_column_count(statement_.get()); 
 
 Cell Statement::cell(int column) const {
   switch (sqlite3_column_type(statement_.get(), column)) {
-    case SQLITE_INTEGER: return integer(column);
+    case SQLITE_INTEGER:
+      return integer(column);
     case SQLITE_TEXT: {
       const std::span<const std::uint8_t> data = bytes(column);
       return std::string_view(reinterpret_cast<const char*>(data.data()), data.size());
     }
-    case SQLITE_BLOB: return bytes(column);
-    default: return std::monostate{};
+    case SQLITE_BLOB:
+      return bytes(column);
+    default:
+      return std::monostate{};
   }
 }
 
@@ -161,8 +164,7 @@ Status Database::run(const std::string& sql) {
 
 Result<Statement> Database::prepare(std::string_view sql) {
   sqlite3_stmt* statement = nullptr;
-  const int code =
-      sqlite3_prepare_v2(handle_.get(), sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
+  const int code = sqlite3_prepare_v2(handle_.get(), sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
   if (code != SQLITE_OK) return sqlite_error(handle_.get(), code);
   return Statement(statement);
 }

@@ -55,6 +55,9 @@ class Database {
   // All of it, in memory, to be changed freely.
   Result<Database> copy_in_memory();
 
+  // REQUIRES: no statement is left, nothing is asked afterwards.
+  void close() { handle_.reset(); }
+
   Status run(const std::string& sql);
   Result<Statement> prepare(std::string_view sql);
   // The first cell of the first row as a number, or as text; nothing there is an error.

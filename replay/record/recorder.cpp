@@ -54,14 +54,16 @@ void Recorder::write_head(const RunInfo& info, std::span<const NodeRow> nodes, c
   for (const auto& [key, value] : info.overrides) add_run_row("override." + key, value);
   tables_->append(TableId::kScenario, {info.scenario_name, info.scenario_text});
   for (const NodeRow& node : nodes) {
-    tables_->insert(TableId::kNode, {number_cell(node.id.value), node.name, node.role, number_cell(node.host.value),
-                                     slots_text(node)});
+    tables_->insert(TableId::kNode,
+                    {number_cell(node.id.value), node.name, node.role, number_cell(node.host.value), slots_text(node)});
   }
   add_blob("kinds", kinds.bytes());
   tables_->commit();
 }
 
-void Recorder::add_run_row(std::string_view key, std::string_view value) { tables_->append(TableId::kRun, {key, value}); }
+void Recorder::add_run_row(std::string_view key, std::string_view value) {
+  tables_->append(TableId::kRun, {key, value});
+}
 
 std::uint64_t Recorder::add_blob(std::string_view kind, std::span<const std::uint8_t> bytes) {
   const auto packed = compressor_.pack(bytes);
@@ -77,9 +79,9 @@ void Recorder::close_block() {
   if (encoder_.lines() == 0 || failed()) return;
   const auto packed = compressor_.pack(encoder_.bytes());
   if (!packed) return tables_->fail(packed.error());
-  tables_->append(TableId::kEventBlock,
-                  {number_cell(block_first_seq_), number_cell(last_seq_), block_first_ns_, number_cell(encoder_.events()),
-                   number_cell(encoder_.lines()), to_hex(digest()), number_cell(encoder_.bytes().size()), *packed});
+  tables_->append(TableId::kEventBlock, {number_cell(block_first_seq_), number_cell(last_seq_), block_first_ns_,
+                                         number_cell(encoder_.events()), number_cell(encoder_.lines()),
+                                         to_hex(digest()), number_cell(encoder_.bytes().size()), *packed});
   encoder_.clear();
   block_first_seq_ = last_seq_ + 1;
   block_first_ns_ = last_ns_;
@@ -124,9 +126,9 @@ void Recorder::on_decision(const port::Decision& decision) {
     make_room();
     encoder_.on_decision(decision);
     if (decision.chosen != 0) {
-      tables_->append(TableId::kDecision, {number_cell(decision.stream), number_cell(decision.ordinal),
-                                           number_cell(decision.bound), number_cell(decision.chosen),
-                                           number_cell(last_seq_)});
+      tables_->append(TableId::kDecision,
+                      {number_cell(decision.stream), number_cell(decision.ordinal), number_cell(decision.bound),
+                       number_cell(decision.chosen), number_cell(last_seq_)});
     }
   }
   ++decisions_;

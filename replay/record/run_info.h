@@ -1,6 +1,7 @@
 // What a recording says about its run besides the trace; the same values for writer and readers.
 //
-// Nothing here may hold a host, a path, a time of day or a job count: two recordings of one run are equal byte for byte.
+// Nothing here may hold a host, a path, a time of day or a job count: two recordings of one run are equal byte for
+// byte.
 #pragma once
 #include <cstdint>
 #include <string>

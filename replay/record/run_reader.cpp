@@ -121,12 +121,11 @@ Status RunReader::load_run() {
 }
 
 Status RunReader::load_nodes() {
-  AREAL_TRY(each_row(database_, "SELECT id, name, role, host, slots FROM node ORDER BY id",
-                     [this](const Statement& row) -> Status {
-                       nodes_.push_back({NodeId{word(row, 0)}, row.text(1), row.text(2), HostId{word(row, 3)},
-                                         split(row.text(4))});
-                       return Unit{};
-                     }));
+  AREAL_TRY(each_row(
+      database_, "SELECT id, name, role, host, slots FROM node ORDER BY id", [this](const Statement& row) -> Status {
+        nodes_.push_back({NodeId{word(row, 0)}, row.text(1), row.text(2), HostId{word(row, 3)}, split(row.text(4))});
+        return Unit{};
+      }));
   names_ = NodeNames(nodes_);
   return Unit{};
 }
@@ -159,14 +158,14 @@ Status RunReader::load_lists() {
     return Unit{};
   }));
   // Nodes are stored by name; their ids are those of the node table.
-  AREAL_TRY(each_row(database_,
-                     "SELECT invariant, verdict, seq, coalesce((SELECT min(id) FROM node WHERE node.name = violation.node), "
-                     "0), message FROM violation ORDER BY id",
-                     [this](const Statement& row) -> Status {
-                       violations_.push_back(
-                           {row.text(0), row.text(1), word(row, 2), NodeId{word(row, 3)}, row.text(4)});
-                       return Unit{};
-                     }));
+  AREAL_TRY(
+      each_row(database_,
+               "SELECT invariant, verdict, seq, coalesce((SELECT min(id) FROM node WHERE node.name = violation.node), "
+               "0), message FROM violation ORDER BY id",
+               [this](const Statement& row) -> Status {
+                 violations_.push_back({row.text(0), row.text(1), word(row, 2), NodeId{word(row, 3)}, row.text(4)});
+                 return Unit{};
+               }));
   return each_row(database_, "SELECT seq, words, digest, blob FROM snapshot ORDER BY seq",
                   [this](const Statement& row) -> Status {
                     const auto digest = digest_of(row.text(2));
@@ -206,7 +205,9 @@ class CheckedSink : public port::TraceSink {
   void on_stream(std::uint32_t stream, std::string_view name) override {
     chain_.on_stream(stream, name), sink_.on_stream(stream, name);
   }
-  void on_decision(const port::Decision& decision) override { chain_.on_decision(decision), sink_.on_decision(decision); }
+  void on_decision(const port::Decision& decision) override {
+    chain_.on_decision(decision), sink_.on_decision(decision);
+  }
   [[nodiscard]] const Digest128& digest() const { return chain_.digest(); }
 
  private:

@@ -64,8 +64,8 @@ class RunReader {
   // A value of table run; "" if there is none.
   [[nodiscard]] std::string value(std::string_view key) const;
 
-  // Gives all lines, or those of blocks()[index], to `sink` in order. kCorrupt if they are not those that were recorded;
-  // the sink has then heard some of them.
+  // Gives all lines, or those of blocks()[index], to `sink` in order. kCorrupt if they are not those that were
+  // recorded; the sink has then heard some of them.
   Status read_all(port::TraceSink& sink) const;
   Status read_block(std::size_t index, port::TraceSink& sink) const;
   // The block that holds event `seq`; nothing if none does.

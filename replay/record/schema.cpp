@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::array<TableInfo, kTableCount> kTables{{
     {"run", "id INTEGER PRIMARY KEY, key TEXT NOT NULL, value TEXT NOT NULL", 3},
-    {"node", "id INTEGER PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL, host INTEGER NOT NULL, slots TEXT NOT NULL", 5},
+    {"node",
+     "id INTEGER PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL, host INTEGER NOT NULL, slots TEXT NOT NULL", 5},
     {"stream", "id INTEGER PRIMARY KEY, name TEXT NOT NULL", 2},
     {"decision",
      "id INTEGER PRIMARY KEY, stream INTEGER NOT NULL, ordinal INTEGER NOT NULL, bound INTEGER NOT NULL, "
@@ -21,7 +22,8 @@ constexpr std::array<TableInfo, kTableCount> kTables{{
      6},
     {"event_block",
      "id INTEGER PRIMARY KEY, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, first_ns INTEGER NOT NULL, "
-     "events INTEGER NOT NULL, lines INTEGER NOT NULL, chain TEXT NOT NULL, raw_bytes INTEGER NOT NULL, body BLOB NOT NULL",
+     "events INTEGER NOT NULL, lines INTEGER NOT NULL, chain TEXT NOT NULL, raw_bytes INTEGER NOT NULL, body BLOB NOT "
+     "NULL",
      9},
     {"fault",
      "seq INTEGER PRIMARY KEY, at_ns INTEGER NOT NULL, node TEXT NOT NULL, kind TEXT NOT NULL, cause INTEGER NOT NULL, "
@@ -42,11 +44,13 @@ constexpr std::array<TableInfo, kTableCount> kTables{{
      "ended_seq INTEGER",
      12},
     {"port_lease",
-     "seq INTEGER PRIMARY KEY, host INTEGER NOT NULL, port INTEGER NOT NULL, holder TEXT, incarnation INTEGER NOT NULL, "
+     "seq INTEGER PRIMARY KEY, host INTEGER NOT NULL, port INTEGER NOT NULL, holder TEXT, incarnation INTEGER NOT "
+     "NULL, "
      "leased_ns INTEGER, bound_ns INTEGER, released_ns INTEGER",
      8},
     {"receipt",
-     "seq INTEGER PRIMARY KEY, at_ns INTEGER NOT NULL, node TEXT NOT NULL, kind TEXT NOT NULL, subject INTEGER NOT NULL, "
+     "seq INTEGER PRIMARY KEY, at_ns INTEGER NOT NULL, node TEXT NOT NULL, kind TEXT NOT NULL, subject INTEGER NOT "
+     "NULL, "
      "role TEXT NOT NULL, count INTEGER NOT NULL, holders INTEGER NOT NULL, digest TEXT NOT NULL",
      9},
     {"request",
@@ -60,12 +64,14 @@ constexpr std::array<TableInfo, kTableCount> kTables{{
      "joined_ns INTEGER",
      10},
     {"collective",
-     "seq INTEGER PRIMARY KEY, node TEXT NOT NULL, comm_group INTEGER NOT NULL, batch INTEGER NOT NULL, kind TEXT NOT NULL, "
+     "seq INTEGER PRIMARY KEY, node TEXT NOT NULL, comm_group INTEGER NOT NULL, batch INTEGER NOT NULL, kind TEXT NOT "
+     "NULL, "
      "tag INTEGER NOT NULL, version INTEGER NOT NULL, value INTEGER NOT NULL, count INTEGER NOT NULL, outcome TEXT, "
      "peer TEXT, result_value INTEGER, result_count INTEGER, posted_ns INTEGER NOT NULL, done_ns INTEGER",
      15},
     {"violation",
-     "id INTEGER PRIMARY KEY, invariant TEXT NOT NULL, verdict TEXT NOT NULL, seq INTEGER NOT NULL, node TEXT NOT NULL, "
+     "id INTEGER PRIMARY KEY, invariant TEXT NOT NULL, verdict TEXT NOT NULL, seq INTEGER NOT NULL, node TEXT NOT "
+     "NULL, "
      "message TEXT NOT NULL",
      6},
     {"snapshot", "seq INTEGER PRIMARY KEY, words INTEGER NOT NULL, digest TEXT NOT NULL, blob INTEGER NOT NULL", 4},

@@ -11,14 +11,31 @@
 namespace areal::record {
 
 inline constexpr std::int64_t kSchemaVersion = 1;
-// The application_id of a file says whether it was finished. No byte of the two is equal, so no single damaged byte turns
-// one into the other.
+// The application_id of a file says whether it was finished. No byte of the two is equal, so no single damaged byte
+// turns one into the other.
 inline constexpr std::int64_t kOpenId = 0x4F50454E;      // "OPEN"
 inline constexpr std::int64_t kCompleteId = 0x41524543;  // "AREC"
 
 enum class TableId : std::uint8_t {
-  kRun, kNode, kStream, kDecision, kEvent, kEventBlock, kFault, kWeightVersion, kAnchor, kTransfer, kPortLease, kReceipt,
-  kRequest, kComm, kCollective, kViolation, kSnapshot, kBlob, kScenario
+  kRun,
+  kNode,
+  kStream,
+  kDecision,
+  kEvent,
+  kEventBlock,
+  kFault,
+  kWeightVersion,
+  kAnchor,
+  kTransfer,
+  kPortLease,
+  kReceipt,
+  kRequest,
+  kComm,
+  kCollective,
+  kViolation,
+  kSnapshot,
+  kBlob,
+  kScenario
 };
 inline constexpr std::size_t kTableCount = 19;
 
@@ -40,7 +57,8 @@ struct Migration {
 };
 std::span<const Migration> migrations();
 
-// Brings a copy in memory from `version` to `target`, setting its user_version. Fails with kUnsupported if a step is missing.
+// Brings a copy in memory from `version` to `target`, setting its user_version. Fails with kUnsupported if a step is
+// missing.
 Status migrate(Database& copy, std::int64_t version, std::int64_t target, std::span<const Migration> steps);
 
 }  // namespace areal::record

@@ -8,7 +8,8 @@ namespace areal::record {
 
 StoredKinds::StoredKinds(const KindTable& kinds) {
   for (const KindInfo* info : kinds.all()) {
-    Kind kind{.name = std::string(info->name), .fields = {}, .infos = {}, .info = {.id = info->id, .name = {}, .fields = {}}};
+    Kind kind{
+        .name = std::string(info->name), .fields = {}, .infos = {}, .info = {.id = info->id, .name = {}, .fields = {}}};
     for (const FieldInfo& field : info->fields) {
       kind.fields.push_back({std::string(field.name), {field.names.begin(), field.names.end()}, {}});
       kind.infos.push_back({.name = {}, .type = field.type, .words = field.words, .names = {}});
@@ -66,7 +67,8 @@ Result<StoredKinds> StoredKinds::from_bytes(std::span<const std::uint8_t> bytes)
       const std::uint8_t type = in.u8();
       info.type = static_cast<FieldType>(type);
       info.words = in.u8();
-      fits = type <= static_cast<std::uint8_t>(FieldType::kDigest) && info.words == (info.type == FieldType::kDigest ? 2 : 1);
+      fits = type <= static_cast<std::uint8_t>(FieldType::kDigest) &&
+             info.words == (info.type == FieldType::kDigest ? 2 : 1);
       for (std::uint64_t names = in.varint(); names > 0 && in.ok(); --names) field.names.push_back(in.text());
       kind.fields.push_back(std::move(field));
       kind.infos.push_back(info);

@@ -43,10 +43,11 @@ Result<std::unique_ptr<TableWriter>> TableWriter::create(const std::string& path
 
 Status TableWriter::prepare(std::uint32_t page_size) {
   // No fsync: a recording outlives its process, not the machine; what a power cut leaves is found out by its digest.
-  AREAL_TRY(database_.run("PRAGMA page_size=" + std::to_string(page_size) +
-                          ";PRAGMA encoding='UTF-8';PRAGMA auto_vacuum=0;PRAGMA synchronous=OFF;PRAGMA temp_store=MEMORY"
-                          ";PRAGMA locking_mode=EXCLUSIVE;BEGIN;PRAGMA application_id=" + std::to_string(kOpenId) +
-                          ";PRAGMA user_version=" + std::to_string(kSchemaVersion)));
+  AREAL_TRY(
+      database_.run("PRAGMA page_size=" + std::to_string(page_size) +
+                    ";PRAGMA encoding='UTF-8';PRAGMA auto_vacuum=0;PRAGMA synchronous=OFF;PRAGMA temp_store=MEMORY"
+                    ";PRAGMA locking_mode=EXCLUSIVE;BEGIN;PRAGMA application_id=" +
+                    std::to_string(kOpenId) + ";PRAGMA user_version=" + std::to_string(kSchemaVersion)));
   for (const TableInfo& table : tables()) {
     const std::string sql = create_sql(table);
     AREAL_TRY(database_.run(sql));
@@ -64,8 +65,8 @@ Status TableWriter::prepare(std::uint32_t page_size) {
   auto set_content = database_.prepare("UPDATE run SET value = ? WHERE id = 1");
   if (!set_content) return set_content.error();
   set_content_.emplace(std::move(*set_content));
-  // The empty tables are written in place, so that the file is a recording from now on; what follows goes to a log first,
-  // so that a killed run leaves what it had committed.
+  // The empty tables are written in place, so that the file is a recording from now on; what follows goes to a log
+  // first, so that a killed run leaves what it had committed.
   AREAL_TRY(database_.run("COMMIT;PRAGMA journal_mode=WAL;BEGIN"));
   in_transaction_ = true;
   return Unit{};
@@ -122,6 +123,9 @@ void TableWriter::complete() {
   in_transaction_ = false;
   is_complete_ = true;
   keep(database_.run("PRAGMA wal_checkpoint(TRUNCATE);PRAGMA journal_mode=DELETE"));
+  inserts_.clear();
+  set_content_.reset();
+  database_.close();
 }
 
 }  // namespace areal::record

@@ -17,7 +17,8 @@ namespace areal::record {
 
 class TableWriter {
  public:
-  // Makes the file with empty tables, replacing a recording of that name. kInvalid if the name belongs to something else.
+  // Makes the file with empty tables, replacing a recording of that name. kInvalid if the name belongs to something
+  // else.
   static Result<std::unique_ptr<TableWriter>> create(const std::string& path, std::uint32_t page_size);
   ~TableWriter();
   TableWriter(const TableWriter&) = delete;

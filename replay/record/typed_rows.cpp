@@ -18,17 +18,21 @@ Cell name_cell(NodeId node, const std::string& name) {
 }
 Cell optional_cell(const std::optional<Instant>& at) { return at ? Cell(at->ns) : Cell(std::monostate{}); }
 
-bool is_collective(port::BatchKind kind) {
-  return kind != port::BatchKind::kSend && kind != port::BatchKind::kReceive;
-}
+bool is_collective(port::BatchKind kind) { return kind != port::BatchKind::kSend && kind != port::BatchKind::kReceive; }
 
 }  // namespace
 
 void TypedRows::on_event(const TraceEvent& event, TableWriter& tables) {
   switch (event.what) {
-    case TraceWhat::kInput: on_input(event, tables); return;
-    case TraceWhat::kEffect: on_effect(event, tables); return;
-    case TraceWhat::kFault: on_fault(event, kinds_.name(event.record.kind), kinds_.to_text(event.record), tables); return;
+    case TraceWhat::kInput:
+      on_input(event, tables);
+      return;
+    case TraceWhat::kEffect:
+      on_effect(event, tables);
+      return;
+    case TraceWhat::kFault:
+      on_fault(event, kinds_.name(event.record.kind), kinds_.to_text(event.record), tables);
+      return;
     case TraceWhat::kDropped: {
       // A note's body, or what a message or a tell would have said.
       const std::string body = kinds_.to_text(event.body);
@@ -38,7 +42,8 @@ void TypedRows::on_event(const TraceEvent& event, TableWriter& tables) {
   }
 }
 
-void TypedRows::on_fault(const TraceEvent& event, const std::string& kind, const std::string& text, TableWriter& tables) {
+void TypedRows::on_fault(const TraceEvent& event, const std::string& kind, const std::string& text,
+                         TableWriter& tables) {
   const std::string node = names_.name(event.node);
   for (const TableId table : {TableId::kEvent, TableId::kFault}) {
     tables.insert(table, {number_cell(event.seq), time_cell(event.at), node, kind, number_cell(event.cause), text});
@@ -64,8 +69,9 @@ void TypedRows::on_input(const TraceEvent& event, TableWriter& tables) {
 
 void TypedRows::on_effect(const TraceEvent& event, TableWriter& tables) {
   if (event.record.kind == port::Note::kKind) {
-    tables.insert(TableId::kEvent, {number_cell(event.seq), time_cell(event.at), names_.name(event.node),
-                                    kinds_.name(event.body.kind), number_cell(event.cause), kinds_.to_text(event.body)});
+    tables.insert(TableId::kEvent,
+                  {number_cell(event.seq), time_cell(event.at), names_.name(event.node), kinds_.name(event.body.kind),
+                   number_cell(event.cause), kinds_.to_text(event.body)});
     on_note(event, tables);
     return;
   }
@@ -74,7 +80,8 @@ void TypedRows::on_effect(const TraceEvent& event, TableWriter& tables) {
   dispatch_record<port::JoinGroup, port::PostBatch>(
       event.record, Overloaded{[&](const port::JoinGroup& what) {
                                  const Begin start{event.seq, names_.name(event.node), event.at};
-                                 const auto [place, is_new] = joins_.try_emplace({owner, what.group}, Join{start, what});
+                                 const auto [place, is_new] =
+                                     joins_.try_emplace({owner, what.group}, Join{start, what});
                                  if (is_new) return;
                                  write(place->second, nullptr, {}, tables);
                                  place->second = {start, what};
@@ -82,8 +89,8 @@ void TypedRows::on_effect(const TraceEvent& event, TableWriter& tables) {
                                [&](const port::PostBatch& what) {
                                  if (!is_collective(what.kind)) return;
                                  const Begin start{event.seq, names_.name(event.node), event.at};
-                                 const auto [place, is_new] = collectives_.try_emplace({owner, what.group, what.batch},
-                                                                                       Collective{start, what});
+                                 const auto [place, is_new] =
+                                     collectives_.try_emplace({owner, what.group, what.batch}, Collective{start, what});
                                  if (is_new) return;
                                  write(place->second, nullptr, {}, tables);
                                  place->second = {start, what};
@@ -106,9 +113,9 @@ void TypedRows::on_note(const TraceEvent& event, TableWriter& tables) {
           },
           [&](const port::UpdateEnded& end) { on_update_ended(event, end, tables); },
           [&](const port::VersionPublished& what) {
-            tables.insert(TableId::kWeightVersion,
-                          {seq, here.node, number_cell(what.version), number_cell(what.epoch), number_cell(what.attempt),
-                           to_text(what.mode), to_text(what.reason), number_cell(what.bytes), time_cell(event.at)});
+            tables.insert(TableId::kWeightVersion, {seq, here.node, number_cell(what.version), number_cell(what.epoch),
+                                                    number_cell(what.attempt), to_text(what.mode), to_text(what.reason),
+                                                    number_cell(what.bytes), time_cell(event.at)});
           },
           [&](const port::AnchorSet& what) {
             tables.insert(TableId::kAnchor, {seq, here.node, number_cell(what.epoch), number_cell(what.version),
@@ -121,9 +128,9 @@ void TypedRows::on_note(const TraceEvent& event, TableWriter& tables) {
                            number_cell(what.tokens), to_text(what.end), to_hex(what.digest)});
           },
           [&](const port::Receipt& what) {
-            tables.insert(TableId::kReceipt,
-                          {seq, time_cell(event.at), here.node, to_text(what.kind), number_cell(what.subject),
-                           to_text(what.role), number_cell(what.count), number_cell(what.holders), to_hex(what.digest)});
+            tables.insert(TableId::kReceipt, {seq, time_cell(event.at), here.node, to_text(what.kind),
+                                              number_cell(what.subject), to_text(what.role), number_cell(what.count),
+                                              number_cell(what.holders), to_hex(what.digest)});
           },
           [&](const port::LeaseChanged& change) { on_lease(event, change, tables); },
       });
@@ -138,11 +145,10 @@ void TypedRows::on_update_ended(const TraceEvent& event, const port::UpdateEnded
     return;
   }
   // An end without a start is a row too: its start is NULL.
-  tables.insert(TableId::kTransfer,
-                {number_cell(event.seq), here.node, number_cell(end.epoch), number_cell(end.version),
-                 number_cell(end.attempt), std::monostate{}, std::monostate{}, to_text(end.outcome),
-                 name_cell(end.peer, names_.name(end.peer)), std::monostate{}, time_cell(event.at),
-                 number_cell(event.seq)});
+  tables.insert(TableId::kTransfer, {number_cell(event.seq), here.node, number_cell(end.epoch),
+                                     number_cell(end.version), number_cell(end.attempt), std::monostate{},
+                                     std::monostate{}, to_text(end.outcome), name_cell(end.peer, names_.name(end.peer)),
+                                     std::monostate{}, time_cell(event.at), number_cell(event.seq)});
 }
 
 void TypedRows::on_lease(const TraceEvent& event, const port::LeaseChanged& change, TableWriter& tables) {
@@ -157,8 +163,12 @@ void TypedRows::on_lease(const TraceEvent& event, const port::LeaseChanged& chan
   Lease& lease = found->second;
   if (change.holder.value != 0) lease.what = change;
   switch (change.state) {
-    case port::LeaseState::kLeased: lease.leased = event.at; return;
-    case port::LeaseState::kBound: lease.bound = event.at; return;
+    case port::LeaseState::kLeased:
+      lease.leased = event.at;
+      return;
+    case port::LeaseState::kBound:
+      lease.bound = event.at;
+      return;
     case port::LeaseState::kReleased:
       write(lease, event.at, tables);
       leases_.erase(found);
@@ -166,34 +176,33 @@ void TypedRows::on_lease(const TraceEvent& event, const port::LeaseChanged& chan
   }
 }
 
-void TypedRows::write(const Transfer& transfer, const port::UpdateEnded* end, const Begin& at, TableWriter& tables) const {
+void TypedRows::write(const Transfer& transfer, const port::UpdateEnded* end, const Begin& at,
+                      TableWriter& tables) const {
   const port::UpdateStarted& what = transfer.what;
   const std::string peer = end != nullptr ? names_.name(end->peer) : "";
   const Cell none = std::monostate{};
   tables.insert(TableId::kTransfer,
-                {number_cell(transfer.start.seq), transfer.start.node, number_cell(what.epoch), number_cell(what.version),
-                 number_cell(what.attempt), to_text(what.mode), to_text(what.reason),
+                {number_cell(transfer.start.seq), transfer.start.node, number_cell(what.epoch),
+                 number_cell(what.version), number_cell(what.attempt), to_text(what.mode), to_text(what.reason),
                  end != nullptr ? Cell(to_text(end->outcome)) : none,
-                 end != nullptr ? name_cell(end->peer, peer) : none,
-                 time_cell(transfer.start.at), end != nullptr ? time_cell(at.at) : none,
-                 end != nullptr ? number_cell(at.seq) : none});
+                 end != nullptr ? name_cell(end->peer, peer) : none, time_cell(transfer.start.at),
+                 end != nullptr ? time_cell(at.at) : none, end != nullptr ? number_cell(at.seq) : none});
 }
 
 void TypedRows::write(const Lease& lease, std::optional<Instant> released, TableWriter& tables) const {
   const std::string holder = names_.name(lease.what.holder);
   tables.insert(TableId::kPortLease,
-                {number_cell(lease.seq), number_cell(lease.what.host.value), number_cell(lease.what.port), name_cell(lease.what.holder, holder),
-                 number_cell(lease.what.incarnation), optional_cell(lease.leased), optional_cell(lease.bound),
-                 optional_cell(released)});
+                {number_cell(lease.seq), number_cell(lease.what.host.value), number_cell(lease.what.port),
+                 name_cell(lease.what.holder, holder), number_cell(lease.what.incarnation), optional_cell(lease.leased),
+                 optional_cell(lease.bound), optional_cell(released)});
 }
 
 void TypedRows::write(const Join& join, const port::GroupJoined* end, Instant at, TableWriter& tables) const {
   const Cell none = std::monostate{};
-  tables.insert(TableId::kComm,
-                {number_cell(join.start.seq), join.start.node, number_cell(join.what.group.value),
-                 to_text(join.what.backend), number_cell(join.what.rank), number_cell(join.what.world),
-                 number_cell(join.what.port), end != nullptr ? Cell(to_text(end->outcome)) : none,
-                 time_cell(join.start.at), end != nullptr ? time_cell(at) : none});
+  tables.insert(TableId::kComm, {number_cell(join.start.seq), join.start.node, number_cell(join.what.group.value),
+                                 to_text(join.what.backend), number_cell(join.what.rank), number_cell(join.what.world),
+                                 number_cell(join.what.port), end != nullptr ? Cell(to_text(end->outcome)) : none,
+                                 time_cell(join.start.at), end != nullptr ? time_cell(at) : none});
 }
 
 void TypedRows::write(const Collective& collective, const port::BatchDone* end, Instant at, TableWriter& tables) const {
@@ -204,9 +213,9 @@ void TypedRows::write(const Collective& collective, const port::BatchDone* end, 
                 {number_cell(collective.start.seq), collective.start.node, number_cell(what.group.value),
                  number_cell(what.batch.value), to_text(what.kind), number_cell(what.tag), number_cell(what.version),
                  number_cell(what.value), number_cell(what.count), end != nullptr ? Cell(to_text(end->outcome)) : none,
-                 end != nullptr ? name_cell(end->peer, peer) : none,
-                 end != nullptr ? number_cell(end->value) : none, end != nullptr ? number_cell(end->count) : none,
-                 time_cell(collective.start.at), end != nullptr ? time_cell(at) : none});
+                 end != nullptr ? name_cell(end->peer, peer) : none, end != nullptr ? number_cell(end->value) : none,
+                 end != nullptr ? number_cell(end->count) : none, time_cell(collective.start.at),
+                 end != nullptr ? time_cell(at) : none});
 }
 
 void TypedRows::finish(TableWriter& tables) {

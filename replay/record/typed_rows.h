@@ -1,8 +1,8 @@
 // Fills the tables that people query from the kinds of trace events.
 //
-// A row of something that lasts (a transfer, a lease, a join, a collective) is written when it has ended, with the seq of
-// its first event as key; what has not ended when the run does is written by finish() with NULL for what is missing. So
-// no row is ever changed. Not thread-safe.
+// A row of something that lasts (a transfer, a lease, a join, a collective) is written when it has ended, with the seq
+// of its first event as key; what has not ended when the run does is written by finish() with NULL for what is missing.
+// So no row is ever changed. Not thread-safe.
 #pragma once
 #include <map>
 #include <optional>

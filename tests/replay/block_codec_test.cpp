@@ -22,8 +22,17 @@ void expect_round_trip(const std::vector<port::TraceEvent>& events) {
 }
 
 TEST(BlockCodec, OddValuesSurvive) {
-  port::TraceEvent event{.seq = kHuge, .cause = 5, .lamport = kHuge, .at = {-1}, .node = {kHuge}, .incarnation = ~0U,
-                         .slot = {kHuge}, .what = port::TraceWhat::kFault, .rule = ~0U, .record = {}, .body = {}};
+  port::TraceEvent event{.seq = kHuge,
+                         .cause = 5,
+                         .lamport = kHuge,
+                         .at = {-1},
+                         .node = {kHuge},
+                         .incarnation = ~0U,
+                         .slot = {kHuge},
+                         .what = port::TraceWhat::kFault,
+                         .rule = ~0U,
+                         .record = {},
+                         .body = {}};
   event.record = {.kind = 0xFFFF, .size = kMaxRecordWords, .words = {}};
   for (std::size_t i = 0; i < kMaxRecordWords; ++i) event.record.words[i] = mix_words(i, 3);
   event.body = event.record;

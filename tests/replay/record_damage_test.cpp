@@ -23,7 +23,8 @@ std::optional<Digest128> everything(const std::string& path) {
   Digest128 digest = reader.digest();
   const auto add = [&digest](std::string_view text) { digest = chain_digest(digest, hash_text(text)); };
   add(reader.state() == record::RecordingState::kComplete ? "complete" : "truncated");
-  for (const char* key : {"scenario", "half", "program", "seed", "override.faults.cut", "verdict", "digest", "events"}) {
+  for (const char* key :
+       {"scenario", "half", "program", "seed", "override.faults.cut", "verdict", "digest", "events"}) {
     add(reader.value(key));
   }
   add(reader.info().scenario_text);
@@ -154,8 +155,8 @@ TEST(RecordingDamage, MigrationRunsEveryStepInOrder) {
   ASSERT_TRUE(database);
   auto copy = database->copy_in_memory();
   ASSERT_TRUE(copy);
-  const std::array<record::Migration, 2> steps{
-      {{1, "ALTER TABLE fault ADD COLUMN origin TEXT NOT NULL DEFAULT 'plan'"}, {2, "UPDATE fault SET origin = 'plan2'"}}};
+  const std::array<record::Migration, 2> steps{{{1, "ALTER TABLE fault ADD COLUMN origin TEXT NOT NULL DEFAULT 'plan'"},
+                                                {2, "UPDATE fault SET origin = 'plan2'"}}};
   ASSERT_TRUE(record::migrate(*copy, 1, 3, steps));
   EXPECT_EQ(*copy->integer("PRAGMA user_version"), 3);
   EXPECT_EQ(*copy->text("SELECT origin FROM fault LIMIT 1"), "plan2");

@@ -155,7 +155,8 @@ TEST(Recording, ReplacesRecordingsOnly) {
   record_synthetic(file.path(), 10);
   record_synthetic(file.path(), 20);
   EXPECT_NE(read(file.path()), nullptr);
-  const std::string letter = "Dear diary, this is no recording and it is longer than a hundred bytes, so that there is an id.";
+  const std::string letter =
+      "Dear diary, this is no recording and it is longer than a hundred bytes, so that there is an id.";
   std::ofstream(file.path(), std::ios::trunc) << letter;
   const auto refused = record::Recorder::open(file.path(), synthetic_info(), synthetic_nodes(), synthetic_kinds());
   ASSERT_FALSE(refused);

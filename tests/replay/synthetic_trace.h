@@ -86,8 +86,13 @@ class SyntheticRun {
     at_.ns += static_cast<std::int64_t>(rng_.draw_below(100'000));
     cause_ = input(node, slot, port::TimerFired{TimerId{rng_.draw_below(4)}});
     effect(node, slot, port::ArmTimer{TimerId{1}, 10_ms});
-    effect(node, slot, port::Send{.to = {1 + rng_.draw_below(3)}, .to_slot = {0}, .kind = port::MessageKind::kOneWay,
-                                  .request = {}, .body = {}}, to_record(port::TimerFired{TimerId{seq_}}));
+    effect(node, slot,
+           port::Send{.to = {1 + rng_.draw_below(3)},
+                      .to_slot = {0},
+                      .kind = port::MessageKind::kOneWay,
+                      .request = {},
+                      .body = {}},
+           to_record(port::TimerFired{TimerId{seq_}}));
     state(node, slot);
     decide(0, 16);
     if (rng_.draw_chance(1, 2)) decide(1, 3);
@@ -99,28 +104,39 @@ class SyntheticRun {
     const NodeId engine{2};
     const Digest128 digest{.high = version, .low = ~version};
     at_.ns += 1'000'000;
-    cause_ = note(gateway, {1}, port::UpdateStarted{1, version, 1, port::UpdateMode::kFull, port::FullReason::kNotSeeded});
+    cause_ =
+        note(gateway, {1}, port::UpdateStarted{1, version, 1, port::UpdateMode::kFull, port::FullReason::kNotSeeded});
     fault(gateway, engine);
     note(gateway, {1}, port::UpdateEnded{1, version, 1, port::Outcome::kPeerGone, engine});
     note(gateway, {1}, port::UpdateStarted{1, version, 2, port::UpdateMode::kFull, port::FullReason::kRetry});
     effect(engine, {0}, port::JoinGroup{GroupId{version}, port::Backend::kNccl, 1, 2, 29'500});
     input(engine, {0}, port::GroupJoined{GroupId{version}, port::Outcome::kOk});
-    effect(engine, {0}, port::PostBatch{.group = {version}, .batch = {1}, .kind = port::BatchKind::kMin, .tag = 7,
-                                        .version = version, .buffer = {}, .value = 5, .count = 6});
-    effect(engine, {0}, port::PostBatch{.group = {version}, .batch = {2}, .kind = port::BatchKind::kReceive, .buffer = {}});
+    effect(engine, {0},
+           port::PostBatch{.group = {version},
+                           .batch = {1},
+                           .kind = port::BatchKind::kMin,
+                           .tag = 7,
+                           .version = version,
+                           .buffer = {},
+                           .value = 5,
+                           .count = 6});
+    effect(engine, {0},
+           port::PostBatch{.group = {version}, .batch = {2}, .kind = port::BatchKind::kReceive, .buffer = {}});
     at_.ns += 500;
     input(engine, {0}, port::BatchDone{GroupId{version}, BatchId{1}, port::Outcome::kOk, {}, 3, 4});
     note(engine, {0}, port::Receipt{port::ReceiptKind::kWeights, version, port::Role::kEngine, 12, 1, digest});
     note(engine, {1}, port::LeaseChanged{HostId{2}, 29'500, port::LeaseState::kLeased, engine, 1});
     note(engine, {1}, port::LeaseChanged{HostId{2}, 29'500, port::LeaseState::kBound, engine, 1});
-    note(engine, {1}, port::SegmentStored{SampleId{version}, EngineId{0}, version - 1, version, 128,
-                                          port::SegmentEnd::kLength, digest});
+    note(engine, {1},
+         port::SegmentStored{SampleId{version}, EngineId{0}, version - 1, version, 128, port::SegmentEnd::kLength,
+                             digest});
     note(gateway, {1}, port::UpdateEnded{1, version, 2, port::Outcome::kOk, {}});
     note(gateway, {1}, port::VersionPublished{1, version, 2, port::UpdateMode::kFull, port::FullReason::kRetry, 4096});
     note(gateway, {1}, port::AnchorSet{1, version, 2, port::FullReason::kRetry});
     note(engine, {1}, port::LeaseChanged{HostId{2}, 29'500, port::LeaseState::kReleased, {}, 0});
-    note(engine, {1}, port::LeaseChanged{HostId{2}, static_cast<std::uint16_t>(29'501 + version), port::LeaseState::kLeased,
-                                         engine, 2});
+    note(engine, {1},
+         port::LeaseChanged{HostId{2}, static_cast<std::uint16_t>(29'501 + version), port::LeaseState::kLeased, engine,
+                            2});
     state(engine, {0});
   }
 
@@ -128,8 +144,16 @@ class SyntheticRun {
 
  private:
   std::uint64_t say(NodeId node, SlotId slot, port::TraceWhat what, const Record& record, const Record& body) {
-    sink_.on_event({.seq = ++seq_, .cause = cause_, .lamport = seq_ / 2 + node.value, .at = at_, .node = node,
-                    .incarnation = 1, .slot = slot, .what = what, .rule = seq_ % 50 == 0 ? 3U : 0U, .record = record,
+    sink_.on_event({.seq = ++seq_,
+                    .cause = cause_,
+                    .lamport = seq_ / 2 + node.value,
+                    .at = at_,
+                    .node = node,
+                    .incarnation = 1,
+                    .slot = slot,
+                    .what = what,
+                    .rule = seq_ % 50 == 0 ? 3U : 0U,
+                    .record = record,
                     .body = body});
     return seq_;
   }
@@ -146,7 +170,8 @@ class SyntheticRun {
 class ScratchFile {
  public:
   explicit ScratchFile(const std::string& name)
-      : path_((std::filesystem::temp_directory_path() / ("areal_" + std::to_string(::getpid()) + "_" + name)).string()) {}
+      : path_(
+            (std::filesystem::temp_directory_path() / ("areal_" + std::to_string(::getpid()) + "_" + name)).string()) {}
   ~ScratchFile() {
     for (const char* ending : {"", "-journal", "-wal", "-shm", ".meta.json"}) {
       std::error_code error;
@@ -188,7 +213,9 @@ inline Digest128 record_synthetic(const std::string& path, int steps, const reco
 class LineCollector : public port::TraceSink {
  public:
   void on_event(const port::TraceEvent& event) override { add(port::TraceWords(event)), events.push_back(event); }
-  void on_state(NodeId node, SlotId slot, const Digest128& digest) override { add(port::TraceWords(node, slot, digest)); }
+  void on_state(NodeId node, SlotId slot, const Digest128& digest) override {
+    add(port::TraceWords(node, slot, digest));
+  }
   void on_stream(std::uint32_t stream, std::string_view name) override { add(port::TraceWords(stream, name)); }
   void on_decision(const port::Decision& decision) override {
     add(port::TraceWords(decision)), decisions.push_back(decision);
