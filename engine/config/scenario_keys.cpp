@@ -40,9 +40,13 @@ Key duration(std::string_view name, Duration& value, std::string_view doc, std::
 Key bytes(std::string_view name, ValueType type, std::uint64_t& value, std::string_view doc) {
   return {.name = name, .type = type, .value = &value, .doc = doc, .least = 1, .most = kMaxTime};
 }
-Key mapping(std::string_view name, std::function<KeyGroup()> open, std::string_view doc) {
-  GroupRef group{[] { return true; }, [open = std::move(open)](int /*line*/) { return open(); }};
-  return {.name = name, .type = ValueType::kMapping, .value = std::move(group), .doc = doc};
+bool always(const void* /*target*/) { return true; }
+
+// A mapping that is always there; `keys` makes its keys.
+template <auto keys, class T>
+Key mapping(std::string_view name, T& value, std::string_view doc) {
+  const GroupRef group{&value, always, [](void* target, int /*line*/) { return keys(*static_cast<T*>(target)); }};
+  return {.name = name, .type = ValueType::kMapping, .value = group, .doc = doc};
 }
 Key required(Key key) {
   key.required = true;
@@ -52,8 +56,25 @@ Key required(Key key) {
 template <class E>
 Key choice(std::string_view name, E& value, std::span<const std::string_view> names, std::string_view doc) {
   ChoiceRef ref{{names.begin(), names.end()},
-                [&value] { return static_cast<std::size_t>(value); },
-                [&value](std::size_t index) { value = static_cast<E>(index); }};
+                &value,
+                [](const ChoiceRef& self) { return static_cast<std::size_t>(*static_cast<const E*>(self.target)); },
+                [](const ChoiceRef& self, std::size_t index) { *static_cast<E*>(self.target) = static_cast<E>(index); }};
+  return {.name = name, .type = ValueType::kChoice, .value = std::move(ref), .doc = doc};
+}
+
+template <class E>
+Key optional_choice(std::string_view name, std::optional<E>& value, std::span<const std::string_view> names,
+                    std::string_view doc) {
+  using Target = std::optional<E>;
+  ChoiceRef ref{{names.begin(), names.end()},
+                &value,
+                [](const ChoiceRef& self) {
+                  const auto& target = *static_cast<const Target*>(self.target);
+                  return target.has_value() ? static_cast<std::size_t>(*target) : self.names.size();
+                },
+                [](const ChoiceRef& self, std::size_t index) {
+                  *static_cast<Target*>(self.target) = static_cast<E>(index);
+                }};
   return {.name = name, .type = ValueType::kChoice, .value = std::move(ref), .doc = doc};
 }
 
@@ -61,8 +82,14 @@ Key choice(std::string_view name, E& value, std::span<const std::string_view> na
 Key word_choice(std::string_view name, std::string& value, std::span<const std::string_view> names,
                 std::string_view doc) {
   ChoiceRef ref{{names.begin(), names.end()},
-                [&value, names] { return static_cast<std::size_t>(std::ranges::find(names, value) - names.begin()); },
-                [&value, names](std::size_t index) { value = names[index]; }};
+                &value,
+                [](const ChoiceRef& self) {
+                  const auto place = std::ranges::find(self.names, *static_cast<const std::string*>(self.target));
+                  return static_cast<std::size_t>(place - self.names.begin());
+                },
+                [](const ChoiceRef& self, std::size_t index) {
+                  *static_cast<std::string*>(self.target) = self.names[index];
+                }};
   return {.name = name, .type = ValueType::kChoice, .value = std::move(ref), .doc = doc};
 }
 
@@ -74,45 +101,46 @@ KeyGroup match_keys(EventMatch& match) {
           .shorthand = {}};
 }
 
+// Remembers where the mapping is, if what it describes keeps that.
+template <class T>
+void set_line(T& value, int line) {
+  if constexpr (requires { value.line; }) value.line = line;
+}
+
 Key match(std::string_view name, EventMatch& value, std::string_view doc) {
-  GroupRef group{[] { return true; }, [&value](int line) {
-                   value.line = line;
-                   return match_keys(value);
-                 }};
-  return {.name = name, .type = ValueType::kMapping, .value = std::move(group), .doc = doc};
+  const GroupRef group{&value, always, [](void* target, int line) {
+                         set_line(*static_cast<EventMatch*>(target), line);
+                         return match_keys(*static_cast<EventMatch*>(target));
+                       }};
+  return {.name = name, .type = ValueType::kMapping, .value = group, .doc = doc};
 }
 
-template <class T>
-Key optional_group(std::string_view name, std::optional<T>& value, std::function<KeyGroup(T&)> keys,
-                   std::string_view doc) {
-  GroupRef group{[&value] { return value.has_value(); },
-                 [&value, keys = std::move(keys)](int line) {
-                   if (!value.has_value()) value.emplace();
-                   if constexpr (requires { value->line; }) value->line = line;
-                   return keys(*value);
-                 }};
-  return {.name = name, .type = ValueType::kMapping, .value = std::move(group), .doc = doc};
+template <auto keys, class T>
+Key optional_mapping(std::string_view name, std::optional<T>& value, std::string_view doc) {
+  using Target = std::optional<T>;
+  const GroupRef group{&value, [](const void* target) { return static_cast<const Target*>(target)->has_value(); },
+                       [](void* target, int line) {
+                         auto& place = *static_cast<Target*>(target);
+                         if (!place.has_value()) place.emplace();
+                         set_line(*place, line);
+                         return keys(*place);
+                       }};
+  return {.name = name, .type = ValueType::kMapping, .value = group, .doc = doc};
 }
 
-template <class T>
-Key list(std::string_view name, std::vector<T>& value, std::function<KeyGroup(T&)> keys, std::string_view doc) {
-  ListRef items{[&value] { return value.size(); },
-                [&value, keys](std::size_t index) { return keys(value[index]); },
-                [&value, keys](int line) {
-                  value.emplace_back();
-                  value.back().line = line;
-                  return keys(value.back());
-                }};
-  return {.name = name, .type = ValueType::kList, .value = std::move(items), .doc = doc};
+template <auto keys, class T>
+Key list(std::string_view name, std::vector<T>& value, std::string_view doc) {
+  using Target = std::vector<T>;
+  const ListRef items{&value, [](const void* target) { return static_cast<const Target*>(target)->size(); },
+                      [](void* target, int line) { set_line(static_cast<Target*>(target)->emplace_back(), line); },
+                      [](void* target, std::size_t index) { return keys((*static_cast<Target*>(target))[index]); }};
+  return {.name = name, .type = ValueType::kList, .value = items, .doc = doc};
 }
 
 KeyGroup model_keys(ModelSettings& model) {
-  ChoiceRef live{{kLiveParts.begin(), kLiveParts.end()},
-                 [&model] { return model.live_all ? 1U : 0U; },
-                 [&model](std::size_t index) { model.live_all = index == 1; }};
   return {.keys = {word_choice("kind", model.kind, kModelKinds, "Whose tensor names, shapes and sharding are used."),
-                   {.name = "live", .type = ValueType::kChoice, .value = std::move(live),
-                    .doc = "Which tensors hold real bytes; all is slow and must give the same history."},
+                   choice("live", model.live_all, kLiveParts,
+                          "Which tensors hold real bytes; all is slow and must give the same history."),
                    number("renamed", model.renamed, "So many tensors have another name on the engines' side.")},
           .match = nullptr,
           .shorthand = "kind"};
@@ -142,8 +170,8 @@ KeyGroup rollout_keys(RolloutSettings& rollout) {
                    number("samples", rollout.samples, "Samples of a group.", 1),
                    number("max_new_tokens", rollout.max_new_tokens, "Most tokens of a sample.", 1),
                    number("concurrent", rollout.concurrent, "Most sample groups under way.", 1),
-                   mapping("staleness", [&rollout] { return staleness_keys(rollout); },
-                           "How far samples may be off policy. A bare number is max."),
+                   mapping<staleness_keys>("staleness", rollout,
+                                           "How far samples may be off policy. A bare number is max."),
                    choice("pause", rollout.pause, kPauseModes, "What a pause does to running requests."),
                    duration("grace", rollout.grace, "Between pause and update."),
                    number("tokens_per_second", rollout.tokens_per_second, "Of one request.", 1)}};
@@ -182,7 +210,7 @@ KeyGroup fault_keys(FaultSpec& fault) {
                    word_choice("what", fault.what, kOperations, "fail_compute: which operation fails."),
                    {.name = "at", .type = ValueType::kTime, .value = &fault.at,
                     .doc = "Trigger: a virtual time.", .most = kMaxTime},
-                   optional_group<EventMatch>("when", fault.when, match_keys, "Trigger: an event of the run."),
+                   optional_mapping<match_keys>("when", fault.when, "Trigger: an event of the run."),
                    {.name = "chance", .type = ValueType::kRatio, .value = &fault.chance,
                     .doc = "Trigger: each time it could happen, with this chance."},
                    {.name = "active", .type = ValueType::kRatio, .value = &fault.active,
@@ -201,36 +229,44 @@ KeyGroup emit_keys(RuleSpec& rule) {
                     .doc = "Its fields; the rest is 0."}}};
 }
 
+Key emit_key(RuleSpec& rule) {
+  const GroupRef group{&rule,
+                       [](const void* target) {
+                         const auto& made = *static_cast<const RuleSpec*>(target);
+                         return !made.emit_kind.empty() || !made.emit_node.empty() || !made.emit_slot.empty() ||
+                                !made.emit_fields.empty();
+                       },
+                       [](void* target, int /*line*/) { return emit_keys(*static_cast<RuleSpec*>(target)); }};
+  return {.name = "emit", .type = ValueType::kMapping, .value = group, .doc = "emit, complete: what is made."};
+}
+
 KeyGroup rule_keys(RuleSpec& rule) {
-  GroupRef emit{[&rule] { return !(rule.emit_kind.empty() && rule.emit_node.empty() && rule.emit_slot.empty() &&
-                                   rule.emit_fields.empty()); },
-                [&rule](int /*line*/) { return emit_keys(rule); }};
   return {.keys = {required(text("id", rule.id, "Name of the rule in recordings.")),
                    required(match("on", rule.match, "Which events it changes.")),
                    required(choice("do", rule.act, kActNames, "What it does to them.")),
                    {.name = "set", .type = ValueType::kFields, .value = &rule.set,
                     .doc = "set, fail, complete: fields and their values, field:NAME or node.PROBE.FIELD."},
                    duration("delay", rule.delay, "delay: by how much."),
-                   {.name = "emit", .type = ValueType::kMapping, .value = std::move(emit),
-                    .doc = "emit, complete: what is made."}}};
+                   emit_key(rule)}};
+}
+
+KeyGroup point_keys(InterleaveSpec& interleave, std::size_t index) {
+  KeyGroup group = match_keys(interleave.points[index]);
+  group.keys.insert(group.keys.begin(), required(text("name", interleave.names[index], "Of this point.")));
+  return group;
 }
 
 KeyGroup interleave_keys(InterleaveSpec& interleave) {
-  ListRef points{[&interleave] { return interleave.points.size(); },
-                 [&interleave](std::size_t index) {
-                   KeyGroup keys = match_keys(interleave.points[index]);
-                   keys.keys.insert(keys.keys.begin(), required(text("name", interleave.names[index], "Of this point.")));
-                   return keys;
-                 },
-                 {}};
-  points.append = [&interleave, item = points.item](int line) {
-    interleave.points.emplace_back();
-    interleave.points.back().line = line;
-    interleave.names.emplace_back();
-    return item(interleave.points.size() - 1);
-  };
+  const ListRef points{
+      &interleave, [](const void* target) { return static_cast<const InterleaveSpec*>(target)->points.size(); },
+      [](void* target, int line) {
+        auto& spec = *static_cast<InterleaveSpec*>(target);
+        spec.points.emplace_back().line = line;
+        spec.names.emplace_back();
+      },
+      [](void* target, std::size_t index) { return point_keys(*static_cast<InterleaveSpec*>(target), index); }};
   return {.keys = {number("limit", interleave.limit, "Most orders that are tried.", 1),
-                   {.name = "points", .type = ValueType::kList, .value = std::move(points),
+                   {.name = "points", .type = ValueType::kList, .value = points,
                     .doc = "Named events whose orders are all tried.", .required = true}}};
 }
 
@@ -245,70 +281,67 @@ KeyGroup budget_keys(BudgetSettings& budget) {
 KeyGroup expect_keys(ExpectSettings& expect) {
   static constexpr auto kRefusals = enum_names(port::Refusal{});
   static constexpr auto kEnds = enum_names(port::RunEnd{});
-  ChoiceRef end{{kEnds.begin(), kEnds.end()},
-                [&expect] { return expect.end.has_value() ? static_cast<std::size_t>(*expect.end) : kEnds.size(); },
-                [&expect](std::size_t index) { expect.end = static_cast<port::RunEnd>(index); }};
   return {.keys = {choice("verdict", expect.verdict, kVerdictNames, "How the run must be judged."),
                    text("invariant", expect.invariant, "Of a violation: which one; '' is any."),
                    text("node", expect.node, "Of a violation: pattern of its node; '' is any."),
                    {.name = "version", .type = ValueType::kNumber, .value = &expect.version,
                     .doc = "Of a violation: its version.", .most = kMaxTime},
-                   {.name = "end", .type = ValueType::kChoice, .value = std::move(end),
-                    .doc = "How the training loop must have ended."},
+                   optional_choice("end", expect.end, kEnds, "How the training loop must have ended."),
                    word_choice("refused", expect.refused, kRefusals, "A refusal that must have happened."),
                    number("published", expect.published, "At least so many versions are published.")}};
 }
 
-// `defect: name` and `defect: {name, seat}`.
+KeyGroup defect_keys(Scenario& scenario) {
+  return {.keys = {required(text("name", scenario.defect, "Of a known defect.")),
+                   word_choice("seat", scenario.defect_seat, kSeats, "Who must notice it: the product or a judge.")},
+          .match = nullptr,
+          .shorthand = "name"};
+}
+
 Key defect_key(Scenario& scenario) {
-  GroupRef group{[&scenario] { return !scenario.defect.empty(); }, [&scenario](int /*line*/) {
-                   return KeyGroup{.keys = {required(text("name", scenario.defect, "Of a known defect.")),
-                                            word_choice("seat", scenario.defect_seat, kSeats,
-                                                        "Who must notice it: the product or a judge.")},
-                                   .match = nullptr,
-                                   .shorthand = "name"};
-                 }};
-  return {.name = "defect", .type = ValueType::kMapping, .value = std::move(group),
+  const GroupRef group{&scenario,
+                       [](const void* target) { return !static_cast<const Scenario*>(target)->defect.empty(); },
+                       [](void* target, int /*line*/) { return defect_keys(*static_cast<Scenario*>(target)); }};
+  return {.name = "defect", .type = ValueType::kMapping, .value = group,
           .doc = "What is built in wrongly in the half with_defect. A bare word is name."};
 }
 
-void visit_group(const std::string& prefix, const KeyGroup& group,
-                 const std::function<void(const std::string&, const Key&)>& visit) {
-  // The table is five levels deep; nothing in it comes from outside.
+// The table is five levels deep; nothing in it comes from outside.
+void collect_keys(const std::string& prefix, const KeyGroup& group, std::vector<KeyPath>& all) {
   for (const Key& key : group.keys) {
     const std::string path = prefix + std::string(key.name);
-    visit(path, key);
-    if (const auto* mapped = std::get_if<GroupRef>(&key.value)) visit_group(path + ".", mapped->open(0), visit);
-    if (const auto* listed = std::get_if<ListRef>(&key.value)) visit_group(path + "[].", listed->append(0), visit);
+    all.push_back({path, key});
+    if (const auto* mapped = std::get_if<GroupRef>(&key.value)) collect_keys(path + ".", mapped->open(0), all);
+    if (const auto* listed = std::get_if<ListRef>(&key.value)) collect_keys(path + "[].", listed->append(0), all);
   }
 }
 
 }  // namespace
 
 KeyGroup scenario_keys(Scenario& scenario) {
-  return {.keys = {required(text("name", scenario.name, "Short name, used in file names.")),
-                   text("why", scenario.why, "What it shows, in a sentence."),
-                   mapping("model", [&scenario] { return model_keys(scenario.model); },
-                           "The model. A bare word is kind."),
-                   mapping("train", [&scenario] { return train_keys(scenario.train); }, "The trainer."),
-                   mapping("rollout", [&scenario] { return rollout_keys(scenario.rollout); }, "Engines and samples."),
-                   mapping("work", [&scenario] { return work_keys(scenario.work); }, "How much is done, how patiently."),
-                   mapping("links", [&scenario] { return link_keys(scenario.links); }, "The network."),
-                   mapping("devices", [&scenario] { return device_keys(scenario.devices); }, "Devices and processes."),
-                   list<FaultSpec>("faults", scenario.faults, fault_keys, "What goes wrong."),
-                   list<RuleSpec>("rules", scenario.rules, rule_keys, "Inputs and effects that are rewritten."),
-                   optional_group<InterleaveSpec>("interleave", scenario.interleave, interleave_keys,
-                                                  "Orders of events that are all tried."),
-                   defect_key(scenario),
-                   mapping("budget", [&scenario] { return budget_keys(scenario.budget); }, "Where a run is cut off."),
-                   mapping("expect", [&scenario] { return expect_keys(scenario.expect); },
-                           "What must come of it, without a defect."),
-                   optional_group<ExpectSettings>("with_defect", scenario.expect_defect, expect_keys,
-                                                  "What must come of the half with the defect.")}};
+  return {
+      .keys = {required(text("name", scenario.name, "Short name, used in file names.")),
+               text("why", scenario.why, "What it shows, in a sentence."),
+               mapping<model_keys>("model", scenario.model, "The model. A bare word is kind."),
+               mapping<train_keys>("train", scenario.train, "The trainer."),
+               mapping<rollout_keys>("rollout", scenario.rollout, "Engines and samples."),
+               mapping<work_keys>("work", scenario.work, "How much is done, and how patiently."),
+               mapping<link_keys>("links", scenario.links, "The network."),
+               mapping<device_keys>("devices", scenario.devices, "Devices and processes."),
+               list<fault_keys>("faults", scenario.faults, "What goes wrong."),
+               list<rule_keys>("rules", scenario.rules, "Inputs and effects that are rewritten."),
+               optional_mapping<interleave_keys>("interleave", scenario.interleave, "Orders of events, all tried."),
+               defect_key(scenario),
+               mapping<budget_keys>("budget", scenario.budget, "Where a run is cut off."),
+               mapping<expect_keys>("expect", scenario.expect, "What must come of it, without a defect."),
+               optional_mapping<expect_keys>("with_defect", scenario.expect_defect,
+                                             "What must come of the half with the defect.")}};
 }
 
-void visit_keys(Scenario& scenario, const std::function<void(const std::string& path, const Key& key)>& visit) {
-  visit_group("", scenario_keys(scenario), visit);
+std::vector<KeyPath> all_keys(Scenario& scenario) {
+  std::vector<KeyPath> all;
+  collect_keys("", scenario_keys(scenario), all);
+  return all;
 }
 
 }  // namespace areal::config

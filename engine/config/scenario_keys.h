@@ -6,7 +6,6 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -43,20 +42,40 @@ struct KeyGroup {
   std::string_view shorthand = {};  // A bare value stands for this key; empty: there is no short form.
 };
 
+// One of a few words, kept in whatever way the target keeps it.
 struct ChoiceRef {
   std::vector<std::string_view> names;
-  std::function<std::size_t()> get;  // names.size(): nothing chosen.
-  std::function<void(std::size_t)> set;
+  void* target = nullptr;
+  std::size_t (*read)(const ChoiceRef& choice) = nullptr;
+  void (*write)(const ChoiceRef& choice, std::size_t index) = nullptr;
+
+  [[nodiscard]] std::size_t get() const { return read(*this); }  // names.size(): nothing chosen.
+  void set(std::size_t index) const { write(*this, index); }
 };
-// `line` is where the mapping is; 0 if it is in no file.
+
+// A mapping. `line` is where it is in the file; 0 if it is in none.
 struct GroupRef {
-  std::function<bool()> present;
-  std::function<KeyGroup(int line)> open;  // Makes it present.
+  void* target = nullptr;
+  bool (*is_present)(const void* target) = nullptr;
+  KeyGroup (*make)(void* target, int line) = nullptr;
+
+  [[nodiscard]] bool present() const { return is_present(target); }
+  [[nodiscard]] KeyGroup open(int line) const { return make(target, line); }  // Makes it present.
 };
+
+// A list of mappings.
 struct ListRef {
-  std::function<std::size_t()> size;
-  std::function<KeyGroup(std::size_t index)> item;
-  std::function<KeyGroup(int line)> append;
+  void* target = nullptr;
+  std::size_t (*count)(const void* target) = nullptr;
+  void (*grow)(void* target, int line) = nullptr;
+  KeyGroup (*at)(void* target, std::size_t index) = nullptr;
+
+  [[nodiscard]] std::size_t size() const { return count(target); }
+  [[nodiscard]] KeyGroup item(std::size_t index) const { return at(target, index); }
+  [[nodiscard]] KeyGroup append(int line) const {
+    grow(target, line);
+    return at(target, count(target) - 1);
+  }
 };
 
 using ValueRef =
@@ -81,8 +100,12 @@ inline constexpr std::array<std::string_view, 7> kKindWords = {"effect", "note",
                                                               "input",  "received", "told"};
 inline constexpr std::size_t kFirstInputWord = 4;
 
-// Calls `visit` with every key there is, in the order of the table; paths are relative to `scenario:`, as in
-// "work.updates" and "faults[].at". `scenario` gets one item in every list, with default values.
-void visit_keys(Scenario& scenario, const std::function<void(const std::string& path, const Key& key)>& visit);
+struct KeyPath {
+  std::string path;  // Relative to `scenario:`, as in "work.updates" and "faults[].at".
+  Key key;
+};
+// Every key there is, in the order of the table. `scenario` gets one item in every list and every optional mapping, with
+// default values.
+std::vector<KeyPath> all_keys(Scenario& scenario);
 
 }  // namespace areal::config

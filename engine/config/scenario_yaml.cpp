@@ -22,7 +22,7 @@ constexpr std::string_view kTop = "scenario";
 std::vector<std::string> all_paths() {
   Scenario scratch;
   std::vector<std::string> paths;
-  visit_keys(scratch, [&paths](const std::string& path, const Key& /*key*/) { paths.push_back(path); });
+  for (KeyPath& known : all_keys(scratch)) paths.push_back(std::move(known.path));
   return paths;
 }
 
