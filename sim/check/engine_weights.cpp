@@ -24,12 +24,18 @@ EngineWeights::Rank* EngineWeights::rank_of(NodeId node, Engine** engine) {
   return &(*engine)->ranks[places_[node.value].place];
 }
 
+const EngineWeights::Rank* EngineWeights::rank_at(NodeId node) const {
+  if (node.value >= places_.size() || places_[node.value].engine == kNoRank) return nullptr;
+  return &engines_[places_[node.value].engine].ranks[places_[node.value].place];
+}
+
 void EngineWeights::forget(NodeId node, std::uint64_t seq, bool dead) {
   Engine* engine = nullptr;
   Rank* rank = rank_of(node, &engine);
   if (rank == nullptr) return;
   rank->dead = dead;
   rank->restarted = true;
+  rank->loaded = false;
   rank->applying = 0;
   rank->since = seq;
   rank->state = port::ServeState::kLoading;
@@ -55,6 +61,7 @@ void EngineWeights::on_event(const port::TraceEvent& event) {
   } else if (record.kind == port::WeightsState::kKind) {
     const auto state = from_record<port::WeightsState>(record);
     rank->dead = false;
+    rank->loaded = true;
     rank->state = state.state;
     rank->version = state.version;
     rank->since = event.seq;

@@ -29,6 +29,7 @@ class EngineWeights {
     NodeId node;
     std::uint32_t place = 0;  // Inside its engine.
     bool dead = false;        // Confirmed, and not started again.
+    bool loaded = false;      // It said what it holds: version 0 after loading, in state kLoading.
     bool restarted = false;   // A new incarnation since its last full set of weights.
     std::uint64_t applying = 0;  // seq of the ApplyStarted that is open; 0 if none is.
     std::uint64_t since = 0;     // seq of the last change of what is here.
@@ -50,6 +51,8 @@ class EngineWeights {
   // REQUIRES: knows(engine).
   [[nodiscard]] const std::vector<Rank>& ranks(EngineId engine) const { return engines_[engine.value].ranks; }
   [[nodiscard]] const std::vector<Held>& held(EngineId engine) const { return engines_[engine.value].held; }
+  // Null if the node is no rank of an engine.
+  [[nodiscard]] const Rank* rank_at(NodeId node) const;
   // Nothing if the engine never held `version`. The latest, if it did in several epochs.
   [[nodiscard]] const Held* find(EngineId engine, Version version) const;
   // Whether `digest` is of `version` as the engine held it in any epoch.

@@ -220,14 +220,18 @@ void GroupJudge::judge_sizes(const port::TraceEvent& event, const Group& group, 
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_received = 0;
   const Posted* receiver = nullptr;
+  bool any_sends = false;
   for (const Posted& post : meeting.posts) {
     const bool sends = post.batch.kind == BatchKind::kSend;
     (sends ? sent : received) += post.batch.elements;
     (sends ? bytes_sent : bytes_received) += post.batch.bytes;
     if (!sends && receiver == nullptr) receiver = &post;
+    any_sends = any_sends || sends;
   }
+  // In a ring everybody both sends and receives, and posts one batch for it.
+  if (receiver == nullptr || !any_sends) return;
   bool dtypes_differ = false;
-  for (std::size_t i = 0; i < meeting.posts.size() && receiver != nullptr; ++i) {
+  for (std::size_t i = 0; i < meeting.posts.size(); ++i) {
     const Posted& post = meeting.posts[i];
     // The wire has the receiver's dtype.
     if (post.batch.kind != BatchKind::kSend || post.batch.dtype == receiver->batch.dtype) continue;

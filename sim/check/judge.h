@@ -64,9 +64,11 @@ class Judges {
   ~Judges() = default;
 
   void add(std::unique_ptr<Judge> judge);
+  // What a rule dropped did not happen, and what the plan did to the world is no act of a node: neither is handed on.
   void on_event(const port::TraceEvent& event, Violations& out) {
     const KindId kind = subject(event).kind;
     if (kind >= kKinds) return;
+    if (event.what != port::TraceWhat::kInput && event.what != port::TraceWhat::kEffect) return;
     if (places_[kind].count != 0) hand_over(places_[kind], kind, event, out);
   }
   void at_end(bool finished, Violations& out);

@@ -4,9 +4,9 @@
 namespace areal::sim {
 
 std::span<const KindId> LeaseJudge::interest() const {
-  static constexpr std::array<KindId, 6> kWanted{port::LeaseChanged::kKind,   port::PortLeased::kKind,
-                                                 port::StartProcess::kKind,   port::ProcessStarted::kKind,
-                                                 port::ProcessChanged::kKind, port::Started::kKind};
+  static constexpr std::array<KindId, 5> kWanted{port::LeaseChanged::kKind, port::StartProcess::kKind,
+                                                 port::ProcessStarted::kKind, port::ProcessChanged::kKind,
+                                                 port::Started::kKind};
   return kWanted;
 }
 
@@ -19,8 +19,6 @@ void LeaseJudge::on_event(const port::TraceEvent& event, Violations& out) {
     });
   } else if (record.kind == port::LeaseChanged::kKind) {
     on_lease(event, from_record<port::LeaseChanged>(record), out);
-  } else if (record.kind == port::PortLeased::kKind) {
-    on_port(event, from_record<port::PortLeased>(record), out);
   } else if (record.kind == port::StartProcess::kKind) {
     processes_[from_record<port::StartProcess>(record).node].starting = true;
   } else if (record.kind == port::ProcessStarted::kKind) {
@@ -46,7 +44,8 @@ void LeaseJudge::on_lease(const port::TraceEvent& event, const port::LeaseChange
   const Place place{lease.host, lease.port};
   const Lease* held = leases_.find(place);
   if (lease.state == port::LeaseState::kReleased) {
-    if (is_alive(lease.holder, lease.incarnation)) {
+    const bool bound = held != nullptr && held->bound;
+    if (bound && is_alive(lease.holder, lease.incarnation)) {
       report(event, InvariantId::kPortReleaseAfterExit, processes_.find(lease.holder)->seq,
              say(" released port ", lease.port, " of host ", lease.host, " while ", setup_->name_of(lease.holder),
                  " (incarnation ", lease.incarnation, "), which holds it, is not confirmed dead"), out);
@@ -64,28 +63,20 @@ void LeaseJudge::on_lease(const port::TraceEvent& event, const port::LeaseChange
            say(" gave port ", lease.port, " of host ", lease.host, " to incarnation ", lease.incarnation, " of ",
                setup_->name_of(lease.holder), " while incarnation ", held->incarnation, " is not confirmed dead"), out);
   }
-  leases_[place] = {lease.holder, lease.incarnation, event.node, event.incarnation, event.seq};
-}
-
-void LeaseJudge::on_port(const port::TraceEvent& event, const port::PortLeased& leased, Violations& out) {
-  const JudgeNode* guard = setup_->find(event.node);
-  if (guard == nullptr || leased.outcome != port::Outcome::kOk) return;
-  const Lease* held = leases_.find({guard->host, leased.port});
-  if (held == nullptr) return;
-  report(event, InvariantId::kInv10, held->seq,
-         say(" was given port ", leased.port, " of host ", guard->host, ", but ", setup_->name_of(held->holder),
-             " holds it"), out);
+  const bool bound = lease.state == port::LeaseState::kBound;
+  leases_[place] = {lease.holder, lease.incarnation, event.node, event.incarnation, bound, event.seq};
 }
 
 void LeaseJudge::on_process(const port::TraceEvent& event, const port::ProcessChanged& changed, Violations& out) {
   Process& process = processes_[changed.node];
-  if (changed.alive && process.alive && changed.incarnation != process.incarnation) {
+  const bool same_guard = process.guard_incarnation == event.incarnation;
+  if (same_guard && changed.alive && process.alive && changed.incarnation != process.incarnation) {
     report(event, InvariantId::kInv11, process.seq,
            say(" started incarnation ", changed.incarnation, " of ", setup_->name_of(changed.node),
                " while incarnation ", process.incarnation, " was not confirmed dead"), out);
   }
   if (!changed.alive && changed.incarnation < process.incarnation) return;  // Late news of an older one.
-  process = {changed.incarnation, changed.alive, false, event.seq, event.at};
+  process = {changed.incarnation, changed.alive, false, event.incarnation, event.seq};
 }
 
 void LeaseJudge::at_end(bool finished, Violations& out) {

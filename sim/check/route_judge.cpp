@@ -13,6 +13,10 @@ std::span<const KindId> RouteJudge::interest() const {
 
 void RouteJudge::on_event(const port::TraceEvent& event, Violations& out) {
   const Record& record = subject(event);
+  if (const auto gone = incarnations_.renewed(event)) {
+    const JudgeNode* node = setup_->find(*gone);
+    if (node != nullptr && node->role == port::Role::kRouter) router_has_ = 0;
+  }
   if (record.kind == port::Routed::kKind) {
     on_routed(event, from_record<port::Routed>(record), out);
   } else if (record.kind == port::EligibleChanged::kKind) {
@@ -39,8 +43,10 @@ RouteJudge::Lack RouteJudge::lack_of(EngineId engine, Version version) const {
     if (rank.state == port::ServeState::kQuarantined) {
       return {who + " refuses to serve its weights", rank.since, !setup_->pause_around_update};
     }
-    if (rank.state == port::ServeState::kLoading) return {who + " has no proven weights", rank.since, true};
-    if (rank.version < version) return {say(who, " holds version ", rank.version), rank.since, false};
+    // Before the first update there is nothing to be behind of, and a server that still loads says so itself.
+    if (version == 0) continue;
+    if (!rank.loaded) return {who + " has no proven weights", rank.since, true};
+    if (rank.version < version) return {say(who, " holds version ", rank.version), rank.since, rank.restarted};
   }
   return {};
 }

@@ -32,6 +32,7 @@ class RouteJudge final : public JudgeOf<RouteJudge> {
 
   SetupPtr setup_;
   EngineWeights weights_;
+  Incarnations incarnations_;
   bool states_seen_ = false;
   Version published_ = 0;    // The greatest.
   Version router_has_ = 0;   // The greatest that a router made its own.

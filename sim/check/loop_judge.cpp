@@ -1,0 +1,132 @@
+// Follows the phases of the training loop.
+#include "sim/check/loop_judge.h"
+
+namespace areal::sim {
+
+using port::LoopPhase;
+
+std::span<const KindId> LoopJudge::interest() const {
+  static constexpr std::array<KindId, 8> kWanted{
+      port::PhaseEntered::kKind, port::VersionSet::kKind, port::VersionPublished::kKind, port::StepTrained::kKind,
+      port::PauseChanged::kKind, port::Admitted::kKind,   Incarnations::kStarted,        Incarnations::kChanged};
+  return kWanted;
+}
+
+void LoopJudge::on_event(const port::TraceEvent& event, Violations& out) {
+  const Record& record = subject(event);
+  if (const auto gone = incarnations_.renewed(event)) forget(*gone);
+  if (record.kind == port::PhaseEntered::kKind) {
+    on_phase(event, from_record<port::PhaseEntered>(record), out);
+  } else if (record.kind == port::VersionSet::kKind) {
+    on_version(event, from_record<port::VersionSet>(record), out);
+  } else if (record.kind == port::VersionPublished::kKind) {
+    published_ = std::max(published_, from_record<port::VersionPublished>(record).version);
+  } else if (record.kind == port::StepTrained::kKind) {
+    trained_[event.node] = {from_record<port::StepTrained>(record).step, true};
+  } else if (record.kind == port::PauseChanged::kKind) {
+    on_pause(event, from_record<port::PauseChanged>(record), out);
+  } else if (record.kind == port::Admitted::kKind) {
+    on_admitted(event, from_record<port::Admitted>(record), out);
+  }
+}
+
+void LoopJudge::forget(NodeId node) {
+  if (node == controller_) begun_ = false;
+  set_.erase_if([&](const auto& key, Version) { return key.first == node; });
+  const JudgeNode* known = setup_->find(node);
+  if (known == nullptr || known->infer_rank == kNoRank) return;
+  // Only the engine's server pauses: its first rank.
+  if (setup_->ranks_of(known->engine).front() == node) pauses_[known->engine].known = false;
+}
+
+bool LoopJudge::updates() const { return begun_ && phase_ >= LoopPhase::kUpdate && phase_ < LoopPhase::kResume; }
+
+Violation LoopJudge::found_at(const port::TraceEvent& event, InvariantId invariant, const std::string& why) const {
+  Violation found = violation_at(invariant, event, setup_->name_of(event.node) + why);
+  found.step = step_;
+  if (phase_seq_ != 0) found.related.push_back(phase_seq_);
+  return found;
+}
+
+void LoopJudge::on_phase(const port::TraceEvent& event, const port::PhaseEntered& phase, Violations& out) {
+  controller_ = event.node;
+  if (begun_ && phase.step != step_) {
+    if (phase.step != step_ + 1) {
+      out.add(found_at(event, InvariantId::kLoopMono, say(" entered step ", phase.step, " after step ", step_)));
+    } else if (phase.phase != LoopPhase::kCollect && phase.phase != LoopPhase::kDone) {
+      out.add(found_at(event, InvariantId::kLoopOrder,
+                       say(" began step ", phase.step, " with phase ", to_text(phase.phase))));
+    }
+  } else if (begun_ && phase.phase < phase_) {
+    const bool pauses_again = phase_ == LoopPhase::kPauseGeneration && phase.phase == LoopPhase::kPauseRollout;
+    if (!pauses_again) {
+      out.add(found_at(event, InvariantId::kLoopOrder,
+                       say(" entered phase ", to_text(phase.phase), " of step ", phase.step, " after ", to_text(phase_))));
+    }
+  }
+  begun_ = true;
+  step_ = phase.step;
+  phase_ = phase.phase;
+  phase_seq_ = event.seq;
+  if (phase.phase != LoopPhase::kUpdate) return;
+  judge_trained(event, phase, out);
+  judge_paused(event, phase, out);
+}
+
+void LoopJudge::judge_trained(const port::TraceEvent& event, const port::PhaseEntered& phase, Violations& out) const {
+  if (trained_.empty()) return;  // Nobody ever said that it trained: there is nothing to compare with.
+  for (const JudgeNode& node : setup_->nodes) {
+    if (node.train_rank == kNoRank) continue;
+    const Trained* trained = trained_.find(node.id);
+    if (trained != nullptr && trained->any && trained->step >= phase.step) continue;
+    out.add(found_at(event, InvariantId::kLoopOrder,
+                     say(" began the update of step ", phase.step, " before ", node.name, " had trained it")));
+  }
+}
+
+void LoopJudge::judge_paused(const port::TraceEvent& event, const port::PhaseEntered& phase, Violations& out) const {
+  if (!setup_->pause_around_update) return;
+  for (std::uint32_t engine = 0; engine < setup_->engines(); ++engine) {
+    const Pause* pause = pauses_.find(EngineId{engine});
+    if (pause != nullptr && (pause->on || !pause->known)) continue;
+    Violation found = found_at(event, InvariantId::kLoopPaused,
+                               say(" began the update of step ", phase.step, " while engine ", engine, " was not paused"));
+    if (pause != nullptr) found.related.push_back(pause->seq);
+    out.add(std::move(found));
+  }
+}
+
+void LoopJudge::on_pause(const port::TraceEvent& event, const port::PauseChanged& changed, Violations& out) {
+  pauses_[changed.engine] = {changed.paused, true, event.seq};
+  if (changed.paused || !setup_->pause_around_update || !begun_ || phase_ != LoopPhase::kUpdate) return;
+  out.add(found_at(event, InvariantId::kLoopPaused,
+                   say(" let engine ", changed.engine, " continue during the update of step ", step_)));
+}
+
+void LoopJudge::on_admitted(const port::TraceEvent& event, const port::Admitted& admitted, Violations& out) const {
+  if (!setup_->pause_around_update || !updates()) return;
+  Violation found = found_at(event, InvariantId::kLoopPaused,
+                             say(" admitted sample group ", admitted.group, " in phase ", to_text(phase_), " of step ",
+                                 step_));
+  found.version = admitted.version;
+  out.add(std::move(found));
+}
+
+void LoopJudge::on_version(const port::TraceEvent& event, const port::VersionSet& set, Violations& out) {
+  Version& last = set_[{event.node, set.role}];
+  if (set.version > published_) {
+    Violation found = found_at(event, InvariantId::kLoopOrder,
+                               say(" set version ", set.version, " of the ", to_text(set.role),
+                                   " before it was published; the last published one is ", published_));
+    found.version = set.version;
+    out.add(std::move(found));
+  } else if (set.version != last && set.version != last + 1) {
+    Violation found = found_at(event, InvariantId::kLoopMono,
+                               say(" set version ", set.version, " of the ", to_text(set.role), " after version ", last));
+    found.version = set.version;
+    out.add(std::move(found));
+  }
+  last = set.version;
+}
+
+}  // namespace areal::sim
