@@ -38,7 +38,7 @@ AdamWScalars scalars_of(const AdamWSettings& settings, double beta1_power, doubl
   scalars.beta2 = static_cast<float>(settings.beta2);
   scalars.one_minus_beta2 = static_cast<float>(1.0 - settings.beta2);
   scalars.step_size = static_cast<float>(settings.learning_rate / (1.0 - beta1_power));
-  scalars.bc2 = static_cast<float>(1.0 - beta2_power);
+  scalars.root_bc2 = static_cast<float>(std::sqrt(1.0 - beta2_power));
   scalars.epsilon = static_cast<float>(settings.epsilon);
   scalars.decay = static_cast<float>(1.0 - settings.learning_rate * settings.weight_decay);
   return scalars;
@@ -75,7 +75,7 @@ AdamWElement adamw_element(const AdamWScalars& scalars, const AdamWElement& befo
   AdamWElement after;
   after.exp_avg = std::fma(scalars.one_minus_beta1, gradient, scalars.beta1 * before.exp_avg);
   after.exp_avg_sq = scalars.beta2 * before.exp_avg_sq + (scalars.one_minus_beta2 * gradient) * gradient;
-  const float denominator = std::sqrt(after.exp_avg_sq / scalars.bc2) + scalars.epsilon;
+  const float denominator = std::sqrt(after.exp_avg_sq) / scalars.root_bc2 + scalars.epsilon;
   after.weight = before.weight * scalars.decay - (scalars.step_size * after.exp_avg) / denominator;
   return after;
 }

@@ -18,9 +18,9 @@ AdamWSettings exact_settings() {
 TEST(AdamW, FirstStepByHand) {
   const AdamWScalars scalars = adamw_scalars(exact_settings(), 1);
   EXPECT_EQ(scalars.step_size, 0.25F);
-  EXPECT_EQ(scalars.bc2, 0.25F);
+  EXPECT_EQ(scalars.root_bc2, 0.5F);
   EXPECT_EQ(scalars.decay, 0.75F);
-  // m = 3/2, v = 9/4, sqrt(v / bc2) = 3, denominator 4: p = 8 * 3/4 - 1/4 * 3/2 / 4.
+  // m = 3/2, v = 9/4, sqrt(v) / sqrt(bc2) = 3, denominator 4: p = 8 * 3/4 - 1/4 * 3/2 / 4.
   const AdamWElement after = adamw_element(scalars, {8.0F, 0.0F, 0.0F}, 3.0F);
   EXPECT_EQ(after.exp_avg, 1.5F);
   EXPECT_EQ(after.exp_avg_sq, 2.25F);
@@ -35,7 +35,7 @@ TEST(AdamW, KeptPowersEqualThoseMadeAnew) {
     const AdamWScalars kept = powers.next(settings);
     const AdamWScalars anew = adamw_scalars(settings, t);
     EXPECT_EQ(std::bit_cast<std::uint32_t>(kept.step_size), std::bit_cast<std::uint32_t>(anew.step_size)) << t;
-    EXPECT_EQ(std::bit_cast<std::uint32_t>(kept.bc2), std::bit_cast<std::uint32_t>(anew.bc2)) << t;
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(kept.root_bc2), std::bit_cast<std::uint32_t>(anew.root_bc2)) << t;
   }
   EXPECT_EQ(AdamWPowers(settings, 50).steps(), powers.steps());
 }
@@ -44,7 +44,7 @@ TEST(AdamW, KeptPowersEqualThoseMadeAnew) {
 TEST(AdamW, ScalarsAreRoundedOnce) {
   double power = 1.0;
   for (int i = 0; i < 1000; ++i) power *= 0.999;
-  EXPECT_EQ(adamw_scalars({}, 1000).bc2, static_cast<float>(1.0 - power));
+  EXPECT_EQ(adamw_scalars({}, 1000).root_bc2, static_cast<float>(std::sqrt(1.0 - power)));
   EXPECT_EQ(adamw_scalars({.learning_rate = 3e-6, .weight_decay = 0.003}, 1).decay,
             static_cast<float>(1.0 - 3e-6 * 0.003));
 }

@@ -88,6 +88,8 @@ int run_folder(const std::filesystem::path& folder) {
   add_staleness(registry);
   add_config_gates(registry);
   add_spec_examples(registry);
+  add_adamw_steps(registry);
+  add_bf16_boundary(registry);
   std::vector<std::filesystem::path> paths;
   std::error_code problem;
   for (const auto& entry : std::filesystem::directory_iterator(folder, problem)) {

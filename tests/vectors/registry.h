@@ -39,5 +39,7 @@ void add_sharding(std::vector<Checker>& registry);
 void add_staleness(std::vector<Checker>& registry);
 void add_config_gates(std::vector<Checker>& registry);
 void add_spec_examples(std::vector<Checker>& registry);
+void add_adamw_steps(std::vector<Checker>& registry);
+void add_bf16_boundary(std::vector<Checker>& registry);
 
 }  // namespace areal::vectors
