@@ -59,7 +59,6 @@ void Judges::at_end(bool finished, Violations& out) {
 std::vector<std::string> Judges::blind() const {
   KindTable kinds;
   port::add_kinds(kinds);
-  port::add_note_kinds(kinds);
   std::vector<std::string> found;
   for (const auto& judge : judges_) {
     for (const KindId kind : judge->interest()) {
