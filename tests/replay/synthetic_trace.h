@@ -75,7 +75,8 @@ class SyntheticRun {
     sink_.on_state(node, slot, {high, low});
   }
   void decide(std::uint32_t stream, std::uint64_t bound) {
-    const std::uint64_t chosen = rng_.draw_below(bound);
+    const bool acts = rng_.draw_chance(1, 16);
+    const std::uint64_t chosen = acts ? rng_.draw_below(bound) : 0;
     sink_.on_decision({stream, ++ordinals_[stream], bound, chosen});
   }
 
