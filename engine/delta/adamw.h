@@ -6,8 +6,8 @@
 //   p = (1 - lr wd) p - (lr / bc1) m / (sqrt(v) / sqrt(bc2) + eps),  bc1 = 1 - b1^t,  bc2 = 1 - b2^t
 // Scalars are float64 and powers repeated products; lr / bc1, sqrt(bc2), eps and 1 - lr wd are then rounded once to
 // fp32, and elements are fp32. Only + - * / sqrt and fma, never contracted. Given the vectors' moments, all 960 weights
-// come out bit for bit; with sqrt(v / bc2), the order in which a step is inverted, 15 would differ, one by 4 neighbours.
-// Second moments are within 1 neighbour of the vectors. Pure functions.
+// come out bit for bit; with sqrt(v / bc2), the order in which a step is inverted, 15 would differ, one by 4
+// neighbours. Second moments are within 2 neighbours of the vectors. Pure functions.
 #pragma once
 #include <cstdint>
 #include <span>
