@@ -87,8 +87,12 @@ void TrainRank::on_shard(const PendingRequest& asked, const Record& body, Outbox
 void TrainRank::on(const port::MessageIn& message, const DropBatch& drop, Outbox& out) {
   calls_.forget_if([&](const PendingRequest& asked) { return from_record<FetchShard>(asked.body).batch == drop.batch; },
                    out);
-  const std::size_t count =
-      held_.erase_if([&](const HeldKey& key, const HeldShard&) { return key.batch == drop.batch; });
+  std::uint64_t count = 0;  // Of those that had come.
+  held_.erase_if([&](const HeldKey& key, const HeldShard& held) {
+    if (key.batch != drop.batch) return false;
+    if (held.state == HoldState::kHeld) ++count;
+    return true;
+  });
   dropped_ = std::max(dropped_, drop.batch);
   out.note(port::ShardsDropped{drop.batch, count, count_of(drop.batch)});
   callee_of(message)->reply(Callee::key_of(message), Dropped{drop.batch, count}, out);

@@ -129,7 +129,7 @@ TEST_F(TrainRankTest, ADroppedBatchNeverComesBack) {
   const port::Send late = assign(2, 101);
   rank.request(kController, kDrainSlot, 1, DropBatch{kBatch});
   ASSERT_EQ(rank.notes<port::ShardsDropped>().size(), 1U);
-  EXPECT_EQ(rank.notes<port::ShardsDropped>()[0].count, 2U);
+  EXPECT_EQ(rank.notes<port::ShardsDropped>()[0].count, 1U);
   EXPECT_EQ(rank.notes<port::ShardsDropped>()[0].left, 0U);
   serve(late);
   EXPECT_TRUE(rank.is_silent());
