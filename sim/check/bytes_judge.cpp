@@ -25,7 +25,10 @@ void BytesJudge::on_event(const port::TraceEvent& event, Violations& out) {
   } else if (record.kind == port::Applied::kKind) {
     const auto applied = from_record<port::Applied>(record);
     received_[event.node] = {{applied.epoch, applied.version, applied.attempt},
-                             event.seq, applied.written, applied.expected, applied.digest};
+                             event.seq,
+                             applied.written,
+                             applied.expected,
+                             applied.digest};
   } else {
     on_published(event, from_record<port::VersionPublished>(record), out);
   }
@@ -73,8 +76,7 @@ NodeId BytesJudge::odd_rank(const EngineSum& wrong, const EngineSum* right) cons
   return wrong.ranks.front();
 }
 
-void BytesJudge::on_published(const port::TraceEvent& event, const port::VersionPublished& published,
-                              Violations& out) {
+void BytesJudge::on_published(const port::TraceEvent& event, const port::VersionPublished& published, Violations& out) {
   const Key key{published.epoch, published.version, published.attempt};
   const auto engines = sum_engines(event, key, out);
   const bool exported = exported_key_ == key;
@@ -96,8 +98,9 @@ void BytesJudge::on_published(const port::TraceEvent& event, const port::Version
     if (!engine.complete || engine.ranks.empty()) continue;
     if (engine.sum == right->sum && (proven || !comparable)) continue;
     const NodeId odd = odd_rank(engine, &engine == right ? nullptr : right);
-    const std::string other = comparable ? say("the trainer exported ", exported_.total, " for ", engines.size(), " engines")
-                                         : say("another engine holds ", right->sum);
+    const std::string other = comparable
+                                  ? say("the trainer exported ", exported_.total, " for ", engines.size(), " engines")
+                                  : say("another engine holds ", right->sum);
     Violation found = violation_at(InvariantId::kInv3, event,
                                    say("engine ", e, " holds bytes ", engine.sum, " as version ", key.version, ", but ",
                                        other, "; ", setup_->name_of(odd), " is where they differ"));

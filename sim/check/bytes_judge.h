@@ -1,8 +1,8 @@
 // INV-3: at publication every tensor of every engine is written, and the bytes equal what the trainer exported.
 //
 // Digests are 128-bit sums over live elements. Every engine receives each element once for each rank that keeps it, so
-// that with equal engines: engines x (sum over one engine's ranks) = sum over all senders, modulo 2^128. A delta exports
-// only what changed: its sum is compared only if it exported as many elements as the last full update.
+// that with equal engines: engines x (sum over one engine's ranks) = sum over all senders, modulo 2^128. A delta
+// exports only what changed: its sum is compared only if it exported as many elements as the last full update.
 #pragma once
 #include "sim/check/flat.h"
 #include "sim/check/judge.h"

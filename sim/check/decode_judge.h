@@ -1,8 +1,8 @@
 // INV-8: tokens are made only on whole, proven weights, and running work is not ended unless the pause mode says so.
 //
-// Found: bytes that are of no version that the engine ever held; tokens that end while any of its ranks is being written;
-// a server that decodes while its own rank is being written or refused; an apply over weights that are served and not
-// paused; and, in pause mode in_place, work that is stopped by the pause itself.
+// Found: bytes that are of no version that the engine ever held; tokens that end while any of its ranks is being
+// written; a server that decodes while its own rank is being written or refused; an apply over weights that are served
+// and not paused; and, in pause mode in_place, work that is stopped by the pause itself.
 #pragma once
 #include "sim/check/engine_weights.h"
 

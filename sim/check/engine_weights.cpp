@@ -74,8 +74,8 @@ void EngineWeights::on_applied(const port::TraceEvent& event, const port::Applie
   Rank* rank = rank_of(event.node, &engine);
   rank->applying = 0;
   Held& pending = engine->pending;
-  const bool same = pending.epoch == applied.epoch && pending.version == applied.version &&
-                    pending.attempt == applied.attempt;
+  const bool same =
+      pending.epoch == applied.epoch && pending.version == applied.version && pending.attempt == applied.attempt;
   if (!same || engine->have.empty()) {
     pending = Held{applied.epoch, applied.version, applied.attempt, 0, {}, {}};
     engine->have.clear();

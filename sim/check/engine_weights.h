@@ -1,7 +1,7 @@
 // Which weights each engine holds, as far as the trace proves it: the truth that labels, routes and tokens are held to.
 //
-// A rank's weights are what it said after its device fence (Applied) or after loading version 0; an engine's digest of a
-// version is the 128-bit sum over its ranks. A rank that restarts holds nothing until it says so again.
+// A rank's weights are what it said after its device fence (Applied) or after loading version 0; an engine's digest of
+// a version is the 128-bit sum over its ranks. A rank that restarts holds nothing until it says so again.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -17,9 +17,9 @@ namespace areal::sim {
 
 class EngineWeights {
  public:
-  static constexpr std::array<KindId, 6> kKinds{
-      port::ComputeDone::kKind, port::ApplyStarted::kKind,  port::Applied::kKind,
-      port::WeightsState::kKind, Incarnations::kStarted, Incarnations::kChanged};
+  static constexpr std::array<KindId, 6> kKinds{port::ComputeDone::kKind, port::ApplyStarted::kKind,
+                                                port::Applied::kKind,     port::WeightsState::kKind,
+                                                Incarnations::kStarted,   Incarnations::kChanged};
 
   explicit EngineWeights(const SetupPtr& setup);
 
@@ -27,10 +27,10 @@ class EngineWeights {
 
   struct Rank {
     NodeId node;
-    std::uint32_t place = 0;  // Inside its engine.
-    bool dead = false;        // Confirmed, and not started again.
-    bool loaded = false;      // It said what it holds: version 0 after loading, in state kLoading.
-    bool restarted = false;   // A new incarnation since its last full set of weights.
+    std::uint32_t place = 0;     // Inside its engine.
+    bool dead = false;           // Confirmed, and not started again.
+    bool loaded = false;         // It said what it holds: version 0 after loading, in state kLoading.
+    bool restarted = false;      // A new incarnation since its last full set of weights.
     std::uint64_t applying = 0;  // seq of the ApplyStarted that is open; 0 if none is.
     std::uint64_t since = 0;     // seq of the last change of what is here.
     port::ServeState state = port::ServeState::kLoading;
@@ -75,7 +75,8 @@ class EngineWeights {
   void forget(NodeId node, std::uint64_t seq, bool dead);
   void on_applied(const port::TraceEvent& event, const port::Applied& applied);
   void on_loaded(const port::TraceEvent& event, const Digest128& digest);
-  static void collect(Engine& engine, Held& held, std::vector<bool>& have, std::uint32_t place, const Digest128& digest);
+  static void collect(Engine& engine, Held& held, std::vector<bool>& have, std::uint32_t place,
+                      const Digest128& digest);
 
   std::vector<Engine> engines_;
   struct Place {

@@ -29,10 +29,10 @@ void FenceJudge::on_event(const port::TraceEvent& event, Violations& out) {
     const std::uint64_t* since = writing_.find(event.node);
     const port::Backend* backend = backends_.find(batch.group);
     if (since == nullptr || backend == nullptr || *backend != port::Backend::kGloo) return;
-    Violation found = violation_at(
-        InvariantId::kGlooFence, event,
-        say(setup_->name_of(event.node), " posted a ", to_text(batch.kind), " of version ", batch.version,
-            " while its weights were still being written: no device fence ended after the apply"));
+    Violation found =
+        violation_at(InvariantId::kGlooFence, event,
+                     say(setup_->name_of(event.node), " posted a ", to_text(batch.kind), " of version ", batch.version,
+                         " while its weights were still being written: no device fence ended after the apply"));
     found.version = batch.version;
     found.related.push_back(*since);
     out.add(std::move(found));

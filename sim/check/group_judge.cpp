@@ -31,7 +31,7 @@ bool size_fits(const PostBatch& batch) {
 
 std::span<const KindId> GroupJudge::interest() const {
   static constexpr std::array<KindId, 8> kWanted{
-      port::JoinGroup::kKind,    PostBatch::kKind,       port::BatchDone::kKind,  port::AbortGroup::kKind,
+      port::JoinGroup::kKind,    PostBatch::kKind,        port::BatchDone::kKind, port::AbortGroup::kKind,
       port::GroupAborted::kKind, port::LeaveGroup::kKind, Incarnations::kStarted, Incarnations::kChanged};
   return kWanted;
 }
@@ -80,8 +80,8 @@ bool GroupJudge::claims_wrongly(NodeId node, const port::JoinGroup& join) const 
 void GroupJudge::on_join(const port::TraceEvent& event, const port::JoinGroup& join, Violations& out) {
   Group& group = groups_[join.group];
   const auto blame = [&](NodeId node, const std::string& why) {
-    Violation found = violation_at(InvariantId::kInv19, event,
-                                   say(setup_->name_of(node), " joined group ", join.group, why));
+    Violation found =
+        violation_at(InvariantId::kInv19, event, say(setup_->name_of(node), " joined group ", join.group, why));
     found.node = node;
     out.add(std::move(found));
   };
@@ -149,7 +149,8 @@ void GroupJudge::on_done(const port::TraceEvent& event, const port::BatchDone& d
         if (meeting.posts[i].seq == 0) missing += " " + setup_->name_of(group->members[i].node);
       }
       report(event, InvariantId::kInv6, *member, post,
-             say(" was done when ", meeting.posted, " of ", group->world, " members had posted; missing:", missing), out);
+             say(" was done when ", meeting.posted, " of ", group->world, " members had posted; missing:", missing),
+             out);
     }
     break;
   }
@@ -245,8 +246,8 @@ void GroupJudge::judge_sizes(const port::TraceEvent& event, const Group& group, 
   const bool only_bytes = sent == received;
   Violation found = violation_at(
       only_bytes ? InvariantId::kXferDtype : InvariantId::kInv6, event,
-      say("group ", meeting.posts.front().batch.group, ", tag ", meeting.posts.front().batch.tag, ": senders send ", sent,
-          " elements (", bytes_sent, " bytes), receivers expect ", received, " (", bytes_received, " bytes)"));
+      say("group ", meeting.posts.front().batch.group, ", tag ", meeting.posts.front().batch.tag, ": senders send ",
+          sent, " elements (", bytes_sent, " bytes), receivers expect ", received, " (", bytes_received, " bytes)"));
   found.node = {};
   found.version = meeting.posts.front().batch.version;
   out.add(std::move(found));

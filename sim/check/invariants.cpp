@@ -28,9 +28,12 @@ bool is_among(std::string_view name, std::string_view list) {
 
 std::string_view class_text(InvariantClass level) {
   switch (level) {
-    case InvariantClass::kSafety: return "safety";
-    case InvariantClass::kLiveness: return "liveness";
-    case InvariantClass::kReported: return "reported";
+    case InvariantClass::kSafety:
+      return "safety";
+    case InvariantClass::kLiveness:
+      return "liveness";
+    case InvariantClass::kReported:
+      return "reported";
   }
   return "?";
 }

@@ -14,15 +14,39 @@ namespace areal::sim {
 
 // Invariants with a judge. The value is the row of the table.
 enum class InvariantId : std::uint16_t {
-  kInv1, kInv2, kInv3, kInv6, kInv7, kInv8, kInv9, kInv10, kInv11, kInv14, kInv19,
-  kStaleHead, kStaleBound,
-  kGlooOrder, kGlooFence, kGlooCtrl, kXferDtype,
-  kPlanCover, kPlanSym, kPlanRange,
-  kPairUnique, kPairReserveFirst, kPairVersion, kPairSerial, kGwOnce,
+  kInv1,
+  kInv2,
+  kInv3,
+  kInv6,
+  kInv7,
+  kInv8,
+  kInv9,
+  kInv10,
+  kInv11,
+  kInv14,
+  kInv19,
+  kStaleHead,
+  kStaleBound,
+  kGlooOrder,
+  kGlooFence,
+  kGlooCtrl,
+  kXferDtype,
+  kPlanCover,
+  kPlanSym,
+  kPlanRange,
+  kPairUnique,
+  kPairReserveFirst,
+  kPairVersion,
+  kPairSerial,
+  kGwOnce,
   kPortReleaseAfterExit,
-  kLoopOrder, kLoopMono, kLoopPaused,
-  kRtReceipt, kRtLeak,
-  kTaskTerminal, kDispConserve,
+  kLoopOrder,
+  kLoopMono,
+  kLoopPaused,
+  kRtReceipt,
+  kRtLeak,
+  kTaskTerminal,
+  kDispConserve,
   kJudged,  // How many there are.
 };
 
@@ -42,9 +66,12 @@ struct InvariantInfo {
 
 constexpr int exit_code(InvariantClass level) {
   switch (level) {
-    case InvariantClass::kSafety: return 1;
-    case InvariantClass::kLiveness: return 3;
-    case InvariantClass::kReported: return 0;
+    case InvariantClass::kSafety:
+      return 1;
+    case InvariantClass::kLiveness:
+      return 3;
+    case InvariantClass::kReported:
+      return 0;
   }
   return 1;
 }

@@ -5,8 +5,8 @@ namespace areal::sim {
 
 std::span<const KindId> LabelJudge::interest() const {
   static constexpr std::array<KindId, 8> kWanted{
-      port::ComputeDone::kKind,  port::ApplyStarted::kKind, port::Applied::kKind, port::WeightsState::kKind,
-      Incarnations::kStarted,    Incarnations::kChanged,    port::Decoded::kKind, port::SegmentStored::kKind};
+      port::ComputeDone::kKind, port::ApplyStarted::kKind, port::Applied::kKind, port::WeightsState::kKind,
+      Incarnations::kStarted,   Incarnations::kChanged,    port::Decoded::kKind, port::SegmentStored::kKind};
   return kWanted;
 }
 
@@ -24,15 +24,14 @@ void LabelJudge::on_event(const port::TraceEvent& event, Violations& out) {
 void LabelJudge::on_decoded(const port::TraceEvent& event, const port::Decoded& decoded, Violations& out) {
   decoded_seen_ = true;
   if (decoded.tokens == 0) return;
-  decoded_[decoded.sample].push_back(
-      {event.seq, decoded.engine, decoded.version, decoded.tokens, decoded.digest});
+  decoded_[decoded.sample].push_back({event.seq, decoded.engine, decoded.version, decoded.tokens, decoded.digest});
   // Bytes that are of no version at all are for the judge of INV-8.
   const auto made_by = weights_.version_of(decoded.engine, decoded.digest);
   if (!made_by.has_value() || weights_.holds(decoded.engine, decoded.version, decoded.digest)) return;
-  Violation found = violation_at(
-      InvariantId::kInv1, event,
-      say(setup_->name_of(event.node), " said that sample ", decoded.sample, " was made by version ", decoded.version,
-          ", but the bytes that made it (", decoded.digest, ") are version ", *made_by));
+  Violation found =
+      violation_at(InvariantId::kInv1, event,
+                   say(setup_->name_of(event.node), " said that sample ", decoded.sample, " was made by version ",
+                       decoded.version, ", but the bytes that made it (", decoded.digest, ") are version ", *made_by));
   found.version = decoded.version;
   out.add(std::move(found));
 }
@@ -56,10 +55,11 @@ std::optional<LabelJudge::Truth> LabelJudge::take_truth(const port::SegmentStore
 
 void LabelJudge::on_stored(const port::TraceEvent& event, const port::SegmentStored& stored, Violations& out) {
   if (stored.tokens == 0) return;
-  const std::string who = say(setup_->name_of(event.node), " stored ", stored.tokens, " tokens of sample ", stored.sample,
-                              " from engine ", stored.engine, " under version ", stored.label);
   const auto report = [&](const std::string& why, std::uint64_t related) {
-    Violation found = violation_at(InvariantId::kInv1, event, who + why);
+    Violation found =
+        violation_at(InvariantId::kInv1, event,
+                     say(setup_->name_of(event.node), " stored ", stored.tokens, " tokens of sample ", stored.sample,
+                         " from engine ", stored.engine, " under version ", stored.label, why));
     found.version = stored.label;
     if (related != 0) found.related.push_back(related);
     out.add(std::move(found));
@@ -71,7 +71,8 @@ void LabelJudge::on_stored(const port::TraceEvent& event, const port::SegmentSto
     // Stored as told: if that is wrong, the server was reported when it said so.
     if (truth->version == stored.label && truth->digest == stored.digest) return;
     return report(say(" and bytes ", stored.digest, "; the engine decoded them with version ", truth->version,
-                      " and bytes ", truth->digest), seq);
+                      " and bytes ", truth->digest),
+                  seq);
   }
   if (decoded_seen_) return;  // Stored twice, or made by nobody: that is for the judge of INV-DISP-CONSERVE.
   const auto* held = weights_.find(stored.engine, stored.label);

@@ -48,7 +48,8 @@ void LeaseJudge::on_lease(const port::TraceEvent& event, const port::LeaseChange
     if (bound && is_alive(lease.holder, lease.incarnation)) {
       report(event, InvariantId::kPortReleaseAfterExit, processes_.find(lease.holder)->seq,
              say(" released port ", lease.port, " of host ", lease.host, " while ", setup_->name_of(lease.holder),
-                 " (incarnation ", lease.incarnation, "), which holds it, is not confirmed dead"), out);
+                 " (incarnation ", lease.incarnation, "), which holds it, is not confirmed dead"),
+             out);
     }
     leases_.erase(place);
     return;
@@ -56,12 +57,14 @@ void LeaseJudge::on_lease(const port::TraceEvent& event, const port::LeaseChange
   if (held != nullptr && held->holder != lease.holder) {
     report(event, InvariantId::kInv10, held->seq,
            say(" gave port ", lease.port, " of host ", lease.host, " to ", setup_->name_of(lease.holder), ", but ",
-               setup_->name_of(held->holder), " holds it"), out);
+               setup_->name_of(held->holder), " holds it"),
+           out);
   } else if (held != nullptr && lease.incarnation > held->incarnation && held->incarnation != 0 &&
              is_alive(held->holder, held->incarnation)) {
     report(event, InvariantId::kInv10, held->seq,
            say(" gave port ", lease.port, " of host ", lease.host, " to incarnation ", lease.incarnation, " of ",
-               setup_->name_of(lease.holder), " while incarnation ", held->incarnation, " is not confirmed dead"), out);
+               setup_->name_of(lease.holder), " while incarnation ", held->incarnation, " is not confirmed dead"),
+           out);
   }
   const bool bound = lease.state == port::LeaseState::kBound;
   leases_[place] = {lease.holder, lease.incarnation, event.node, event.incarnation, bound, event.seq};
@@ -73,7 +76,8 @@ void LeaseJudge::on_process(const port::TraceEvent& event, const port::ProcessCh
   if (same_guard && changed.alive && process.alive && changed.incarnation != process.incarnation) {
     report(event, InvariantId::kInv11, process.seq,
            say(" started incarnation ", changed.incarnation, " of ", setup_->name_of(changed.node),
-               " while incarnation ", process.incarnation, " was not confirmed dead"), out);
+               " while incarnation ", process.incarnation, " was not confirmed dead"),
+           out);
   }
   if (!changed.alive && changed.incarnation < process.incarnation) return;  // Late news of an older one.
   process = {changed.incarnation, changed.alive, false, event.incarnation, event.seq};
@@ -83,8 +87,8 @@ void LeaseJudge::at_end(bool finished, Violations& out) {
   if (!finished) return;
   for (const auto& [node, process] : processes_) {
     if (!process.alive || setup_->find(node) != nullptr) continue;
-    Violation found = violation_at(InvariantId::kInv11, last_,
-                                   say(setup_->name_of(node), " still runs, and nobody accounts for it"));
+    Violation found =
+        violation_at(InvariantId::kInv11, last_, say(setup_->name_of(node), " still runs, and nobody accounts for it"));
     found.node = node;
     found.related.push_back(process.seq);
     out.add(std::move(found));
@@ -92,10 +96,9 @@ void LeaseJudge::at_end(bool finished, Violations& out) {
   for (const auto& [place, lease] : leases_) {
     const Process* process = processes_.find(lease.holder);
     if (process == nullptr || process->alive || process->starting) continue;
-    Violation found = violation_at(
-        InvariantId::kInv11, last_,
-        say("port ", place.port, " of host ", place.host, " is still leased to ", setup_->name_of(lease.holder),
-            ", which is dead"));
+    Violation found = violation_at(InvariantId::kInv11, last_,
+                                   say("port ", place.port, " of host ", place.host, " is still leased to ",
+                                       setup_->name_of(lease.holder), ", which is dead"));
     found.node = lease.holder;
     found.related.push_back(lease.seq);
     found.related.push_back(process->seq);

@@ -60,8 +60,9 @@ void LoopJudge::on_phase(const port::TraceEvent& event, const port::PhaseEntered
   } else if (begun_ && phase.phase < phase_) {
     const bool pauses_again = phase_ == LoopPhase::kPauseGeneration && phase.phase == LoopPhase::kPauseRollout;
     if (!pauses_again) {
-      out.add(found_at(event, InvariantId::kLoopOrder,
-                       say(" entered phase ", to_text(phase.phase), " of step ", phase.step, " after ", to_text(phase_))));
+      out.add(
+          found_at(event, InvariantId::kLoopOrder,
+                   say(" entered phase ", to_text(phase.phase), " of step ", phase.step, " after ", to_text(phase_))));
     }
   }
   begun_ = true;
@@ -89,8 +90,9 @@ void LoopJudge::judge_paused(const port::TraceEvent& event, const port::PhaseEnt
   for (std::uint32_t engine = 0; engine < setup_->engines(); ++engine) {
     const Pause* pause = pauses_.find(EngineId{engine});
     if (pause != nullptr && (pause->on || !pause->known)) continue;
-    Violation found = found_at(event, InvariantId::kLoopPaused,
-                               say(" began the update of step ", phase.step, " while engine ", engine, " was not paused"));
+    Violation found =
+        found_at(event, InvariantId::kLoopPaused,
+                 say(" began the update of step ", phase.step, " while engine ", engine, " was not paused"));
     if (pause != nullptr) found.related.push_back(pause->seq);
     out.add(std::move(found));
   }
@@ -105,9 +107,9 @@ void LoopJudge::on_pause(const port::TraceEvent& event, const port::PauseChanged
 
 void LoopJudge::on_admitted(const port::TraceEvent& event, const port::Admitted& admitted, Violations& out) const {
   if (!setup_->pause_around_update || !updates()) return;
-  Violation found = found_at(event, InvariantId::kLoopPaused,
-                             say(" admitted sample group ", admitted.group, " in phase ", to_text(phase_), " of step ",
-                                 step_));
+  Violation found =
+      found_at(event, InvariantId::kLoopPaused,
+               say(" admitted sample group ", admitted.group, " in phase ", to_text(phase_), " of step ", step_));
   found.version = admitted.version;
   out.add(std::move(found));
 }
@@ -121,8 +123,9 @@ void LoopJudge::on_version(const port::TraceEvent& event, const port::VersionSet
     found.version = set.version;
     out.add(std::move(found));
   } else if (set.version != last && set.version != last + 1) {
-    Violation found = found_at(event, InvariantId::kLoopMono,
-                               say(" set version ", set.version, " of the ", to_text(set.role), " after version ", last));
+    Violation found =
+        found_at(event, InvariantId::kLoopMono,
+                 say(" set version ", set.version, " of the ", to_text(set.role), " after version ", last));
     found.version = set.version;
     out.add(std::move(found));
   }

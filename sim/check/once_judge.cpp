@@ -21,10 +21,10 @@ void OnceJudge::on_event(const port::TraceEvent& event, Violations& out) {
     });
     return;
   }
-  Violation found = violation_at(InvariantId::kGwOnce, event,
-                                 say(setup_->name_of(event.node), " entered the collectives of version ",
-                                     entered.version, " (epoch ", entered.epoch, ", attempt ", entered.attempt,
-                                     ") a second time"));
+  Violation found =
+      violation_at(InvariantId::kGwOnce, event,
+                   say(setup_->name_of(event.node), " entered the collectives of version ", entered.version, " (epoch ",
+                       entered.epoch, ", attempt ", entered.attempt, ") a second time"));
   found.version = entered.version;
   found.related.push_back(seq);
   out.add(std::move(found));

@@ -8,15 +8,21 @@ using port::PairState;
 
 bool may_move(PairState from, PairState to) {
   switch (from) {
-    case PairState::kAbsent: return to == PairState::kReserved;
-    case PairState::kReserved: return to == PairState::kConnected || to == PairState::kRollingBack;
-    case PairState::kRollingBack: return to == PairState::kAbsent;
+    case PairState::kAbsent:
+      return to == PairState::kReserved;
+    case PairState::kReserved:
+      return to == PairState::kConnected || to == PairState::kRollingBack;
+    case PairState::kRollingBack:
+      return to == PairState::kAbsent;
     // A member can be lost between updates too.
     case PairState::kConnected:
       return to == PairState::kUpdating || to == PairState::kTearingDown || to == PairState::kBroken;
-    case PairState::kUpdating: return to == PairState::kConnected || to == PairState::kBroken;
-    case PairState::kBroken: return to == PairState::kTearingDown;
-    case PairState::kTearingDown: return to == PairState::kAbsent;
+    case PairState::kUpdating:
+      return to == PairState::kConnected || to == PairState::kBroken;
+    case PairState::kBroken:
+      return to == PairState::kTearingDown;
+    case PairState::kTearingDown:
+      return to == PairState::kAbsent;
   }
   return false;
 }
@@ -24,9 +30,10 @@ bool may_move(PairState from, PairState to) {
 }  // namespace
 
 std::span<const KindId> PairJudge::interest() const {
-  static constexpr std::array<KindId, 8> kWanted{
-      port::PairChanged::kKind,       port::UpdateStarted::kKind, port::UpdateEnded::kKind, port::VersionPublished::kKind,
-      port::CollectiveEntered::kKind, port::Exported::kKind,      Incarnations::kStarted,   Incarnations::kChanged};
+  static constexpr std::array<KindId, 8> kWanted{port::PairChanged::kKind,       port::UpdateStarted::kKind,
+                                                 port::UpdateEnded::kKind,       port::VersionPublished::kKind,
+                                                 port::CollectiveEntered::kKind, port::Exported::kKind,
+                                                 Incarnations::kStarted,         Incarnations::kChanged};
   return kWanted;
 }
 
@@ -71,14 +78,15 @@ void PairJudge::on_pair(const port::TraceEvent& event, const port::PairChanged& 
     const bool unreserved = (state_ == PairState::kAbsent || state_ == PairState::kRollingBack) && active;
     report(event, unreserved ? InvariantId::kPairReserveFirst : InvariantId::kPairUnique, pair.version, state_seq_,
            say(" moved the pair from ", to_text(state_), " (epoch ", epoch_, ") to ", to_text(pair.state), " (epoch ",
-               pair.epoch, "), which no arrow allows"), out);
+               pair.epoch, "), which no arrow allows"),
+           out);
   } else if (known_ && moved && pair.state == PairState::kReserved && epoch_ != 0 && pair.epoch <= epoch_) {
     report(event, InvariantId::kPairUnique, pair.version, state_seq_,
            say(" reserved epoch ", pair.epoch, " after epoch ", epoch_), out);
   }
   if (pair.state == PairState::kConnected && pair.version > 0) {
-    const bool was_published = std::ranges::any_of(
-        published_, [&](const auto& entry) { return entry.key.second == pair.version; });
+    const bool was_published =
+        std::ranges::any_of(published_, [&](const auto& entry) { return entry.key.second == pair.version; });
     if (!was_published) {
       report(event, InvariantId::kPairVersion, pair.version, state_seq_,
              say(" says that version ", pair.version, " is the last published one, but it never was"), out);
@@ -94,7 +102,8 @@ void PairJudge::on_started(const port::TraceEvent& event, const port::UpdateStar
   if (open_update_ != 0) {
     report(event, InvariantId::kPairSerial, update.version, open_update_,
            say(" started an update to version ", update.version, " (attempt ", update.attempt,
-               ") while another one was open"), out);
+               ") while another one was open"),
+           out);
   }
   open_update_ = event.seq;
 }
@@ -116,14 +125,16 @@ void PairJudge::on_published(const port::TraceEvent& event, const port::VersionP
     const bool other_bytes = exported && before->exported != Digest128{} && before->exported != bytes;
     report(event, InvariantId::kPairVersion, published.version, before->seq,
            say(" published version ", published.version, " of epoch ", published.epoch, " again",
-               other_bytes ? say(", with other bytes: ", bytes, " instead of ", before->exported) : std::string()), out);
+               other_bytes ? say(", with other bytes: ", bytes, " instead of ", before->exported) : std::string()),
+           out);
     return;
   }
   for (const auto& [earlier, fact] : published_) {
     if (earlier.first != published.epoch || earlier.second < published.version) continue;
-    report(event, InvariantId::kPairVersion, published.version, fact.seq,
-           say(" published version ", published.version, " after version ", earlier.second, " of epoch ",
-               published.epoch), out);
+    report(
+        event, InvariantId::kPairVersion, published.version, fact.seq,
+        say(" published version ", published.version, " after version ", earlier.second, " of epoch ", published.epoch),
+        out);
     break;
   }
   published_[key] = {event.seq, bytes};

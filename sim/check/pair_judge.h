@@ -1,7 +1,7 @@
 // The life of the pair at its gateway: INV-PAIR-UNIQUE, -RESERVE-FIRST, -VERSION and -SERIAL.
 //
-// The arrows are those of the pair state machine; saying the same state again is no move. A gateway that restarts begins
-// anew: what the one before had open is forgotten.
+// The arrows are those of the pair state machine; saying the same state again is no move. A gateway that restarts
+// begins anew: what the one before had open is forgotten.
 #pragma once
 #include "sim/check/flat.h"
 #include "sim/check/incarnations.h"

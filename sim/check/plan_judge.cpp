@@ -84,7 +84,8 @@ void PlanJudge::judge_cover(const port::TraceEvent& event, Violations& out) cons
     if (plan.sends || (plan.covered == plan.expected && plan.duplicates == 0)) continue;
     report(event, InvariantId::kPlanCover, node, built.seq,
            say(" has a plan that writes ", plan.covered, " of its ", plan.expected, " elements, ", plan.duplicates,
-               " of them more than once"), out);
+               " of them more than once"),
+           out);
   }
 }
 
@@ -105,7 +106,8 @@ void PlanJudge::judge_symmetry(const port::TraceEvent& event, Violations& out) c
     report(event, InvariantId::kPlanSym, odd.node, odd.seq,
            say(" plans ", odd.peer.operations, " operations of ", odd.peer.elements, " elements (digest ",
                odd.peer.digest, ") from rank ", ranks.first, " to ", ranks.second, "; ", setup_->name_of(other.node),
-               " plans ", other.peer.operations, " of ", other.peer.elements, " (", other.peer.digest, ")"), out);
+               " plans ", other.peer.operations, " of ", other.peer.elements, " (", other.peer.digest, ")"),
+           out);
   }
 }
 

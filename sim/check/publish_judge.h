@@ -1,4 +1,5 @@
-// INV-2: a version is published, and set by anybody, only after every member entered, applied, fenced and acknowledged it.
+// INV-2: a version is published, and set by anybody, only after every member entered, applied, fenced and acknowledged
+// it.
 #pragma once
 #include "sim/check/flat.h"
 #include "sim/check/judge.h"

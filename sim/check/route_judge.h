@@ -34,8 +34,8 @@ class RouteJudge final : public JudgeOf<RouteJudge> {
   EngineWeights weights_;
   Incarnations incarnations_;
   bool states_seen_ = false;
-  Version published_ = 0;    // The greatest.
-  Version router_has_ = 0;   // The greatest that a router made its own.
+  Version published_ = 0;   // The greatest.
+  Version router_has_ = 0;  // The greatest that a router made its own.
   std::uint64_t router_seq_ = 0;
   Flat<EngineId, Eligible> eligible_;
 };

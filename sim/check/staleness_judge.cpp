@@ -31,11 +31,12 @@ void StalenessJudge::on_event(const port::TraceEvent& event, Violations& out) {
     const auto admitted = from_record<port::Admitted>(record);
     const std::int64_t capacity = admission_capacity(admitted);
     if (capacity > 0) return;
-    Violation found = violation_at(
-        InvariantId::kStaleHead, event,
-        say(setup_->name_of(event.node), " admitted sample group ", admitted.group, " at capacity ", capacity, ": ",
-            admitted.running, " running, ", admitted.accepted, " accepted, version ", admitted.version, ", batch size ",
-            admitted.batch_size, ", staleness ", admitted.staleness, ", at most ", admitted.max_concurrent, " at once"));
+    Violation found =
+        violation_at(InvariantId::kStaleHead, event,
+                     say(setup_->name_of(event.node), " admitted sample group ", admitted.group, " at capacity ",
+                         capacity, ": ", admitted.running, " running, ", admitted.accepted, " accepted, version ",
+                         admitted.version, ", batch size ", admitted.batch_size, ", staleness ", admitted.staleness,
+                         ", at most ", admitted.max_concurrent, " at once"));
     found.version = admitted.version;
     out.add(std::move(found));
     return;
@@ -47,10 +48,10 @@ void StalenessJudge::on_event(const port::TraceEvent& event, Violations& out) {
   if (age <= setup_->max_staleness) return;
   ++above_bound_;
   if (!setup_->enforce_staleness) return;
-  Violation found = violation_at(
-      InvariantId::kStaleBound, event,
-      say(setup_->name_of(event.node), " trains version ", consumed.version, " on sample group ", consumed.group,
-          " with tokens of version ", consumed.oldest, ": ", age, " versions old, the bound is ", setup_->max_staleness));
+  Violation found = violation_at(InvariantId::kStaleBound, event,
+                                 say(setup_->name_of(event.node), " trains version ", consumed.version,
+                                     " on sample group ", consumed.group, " with tokens of version ", consumed.oldest,
+                                     ": ", age, " versions old, the bound is ", setup_->max_staleness));
   found.level = InvariantClass::kSafety;
   found.version = consumed.version;
   out.add(std::move(found));

@@ -1,7 +1,7 @@
 // INV-STALE-HEAD and INV-STALE-BOUND: what may be admitted, and how old consumed tokens are.
 //
-// Capacity: min(max(1,mc) - running, (eta+v+1)*max(1,bs) - (accepted+running)), from the numbers of the decision itself.
-// The greatest staleness is measured; above eta it is a violation only where the scenario enforces the bound.
+// Capacity: min(max(1,mc) - running, (eta+v+1)*max(1,bs) - (accepted+running)), from the numbers of the decision
+// itself. The greatest staleness is measured; above eta it is a violation only where the scenario enforces the bound.
 #pragma once
 #include "sim/check/judge.h"
 

@@ -24,9 +24,9 @@ class StoreJudge final : public JudgeOf<StoreJudge> {
     std::uint64_t fetched = 0;  // Shards this node got for the batch.
     std::uint64_t stored = 0;   // Shards it made that somebody got for the batch.
     std::uint64_t dropped = 0;
-    bool clear = false;         // It said that nothing is left, and got nothing since.
-    bool incomplete = false;    // It restarted: its counts say nothing.
-    std::uint64_t seq = 0;      // Of what it last got or said.
+    bool clear = false;       // It said that nothing is left, and got nothing since.
+    bool incomplete = false;  // It restarted: its counts say nothing.
+    std::uint64_t seq = 0;    // Of what it last got or said.
   };
   void forget(NodeId node);
   void on_stored(const port::TraceEvent& event, ShardId shard);

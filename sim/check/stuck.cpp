@@ -12,9 +12,8 @@ std::vector<WaitEdge> sorted_edges(std::span<const WaitEdge> edges) {
   for (const WaitEdge& edge : edges) {
     if (edge.on != NodeId{} && edge.from != NodeId{} && edge.on != edge.from) sorted.push_back(edge);
   }
-  std::ranges::stable_sort(sorted, [](const WaitEdge& a, const WaitEdge& b) {
-    return a.from != b.from ? a.from < b.from : a.on < b.on;
-  });
+  std::ranges::stable_sort(
+      sorted, [](const WaitEdge& a, const WaitEdge& b) { return a.from != b.from ? a.from < b.from : a.on < b.on; });
   return sorted;
 }
 
@@ -28,7 +27,7 @@ std::vector<WaitEdge> find_cycle(std::span<const WaitEdge> edges) {
   const std::vector<WaitEdge> sorted = sorted_edges(edges);
   std::vector<NodeId> over;  // Nodes from which no cycle is reached, sorted.
   for (const WaitEdge& start : sorted) {
-    std::vector<std::size_t> path;     // Edges taken.
+    std::vector<std::size_t> path;  // Edges taken.
     std::vector<NodeId> on_path{start.from};
     std::vector<std::size_t> next{first_of(sorted, start.from)};
     while (!on_path.empty()) {
@@ -51,7 +50,8 @@ std::vector<WaitEdge> find_cycle(std::span<const WaitEdge> edges) {
         continue;
       }
       std::vector<WaitEdge> cycle;
-      for (auto edge = path.begin() + (back - on_path.begin()); edge != path.end(); ++edge) cycle.push_back(sorted[*edge]);
+      for (auto edge = path.begin() + (back - on_path.begin()); edge != path.end(); ++edge)
+        cycle.push_back(sorted[*edge]);
       std::ranges::rotate(cycle, std::ranges::min_element(cycle, {}, &WaitEdge::from));
       return cycle;
     }

@@ -15,8 +15,8 @@ namespace areal::sim {
 
 struct WaitEdge {
   NodeId from;
-  NodeId on;  // 0: nobody in particular. Such an edge, and one to the node itself (another of its protocols), is part of
-              // no cycle.
+  NodeId on;  // 0: nobody in particular. Such an edge, and one to the node itself (another of its protocols), is part
+              // of no cycle.
   std::string what;
 };
 

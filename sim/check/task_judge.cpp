@@ -32,7 +32,8 @@ void TaskJudge::on_event(const port::TraceEvent& event, Violations& out) {
     const auto admitted = from_record<port::Admitted>(record);
     ++admitted_;
     if (const Task* known = tasks_.find(admitted.group)) {
-      report(event, InvariantId::kTaskTerminal, known->seq, say(" admitted sample group ", admitted.group, " twice"), out);
+      report(event, InvariantId::kTaskTerminal, known->seq, say(" admitted sample group ", admitted.group, " twice"),
+             out);
     }
     tasks_[admitted.group] = {Stage::kAdmitted, event.node, event.seq};
   } else if (record.kind == port::GroupFinished::kKind) {
@@ -51,10 +52,11 @@ void TaskJudge::report(const port::TraceEvent& event, InvariantId invariant, std
 
 void TaskJudge::on_stored(const port::TraceEvent& event, const port::SegmentStored& stored, Violations& out) {
   Sample& sample = samples_[stored.sample];
-  const std::string what = say(" stored a segment of ", stored.tokens, " tokens of sample ", stored.sample);
-  if (routed_seen_ && !sample.routed) {
-    report(event, InvariantId::kDispConserve, 0, what + ", which was never sent to an engine", out);
-  }
+  const auto blame = [&](std::string_view why, std::uint64_t related) {
+    report(event, InvariantId::kDispConserve, related,
+           say(" stored a segment of ", stored.tokens, " tokens of sample ", stored.sample, why), out);
+  };
+  if (routed_seen_ && !sample.routed) blame(", which was never sent to an engine", 0);
   sample.stored += stored.tokens;
   if (stored.tokens == 0 || !decoded_seen_) return;
   std::uint32_t* open = sample.decoded.find(stored.tokens);
@@ -62,8 +64,7 @@ void TaskJudge::on_stored(const port::TraceEvent& event, const port::SegmentStor
     --*open;
     return;
   }
-  report(event, InvariantId::kDispConserve, sample.seq,
-         what + (open != nullptr ? " once more than it was decoded" : ", which no engine decoded"), out);
+  blame(open != nullptr ? " once more than it was decoded" : ", which no engine decoded", sample.seq);
 }
 
 void TaskJudge::on_finished(const port::TraceEvent& event, const port::GroupFinished& finished, Violations& out) {
@@ -71,7 +72,8 @@ void TaskJudge::on_finished(const port::TraceEvent& event, const port::GroupFini
   if (task == nullptr || task->stage != Stage::kAdmitted) {
     report(event, InvariantId::kTaskTerminal, task != nullptr ? task->seq : 0,
            say(" finished sample group ", finished.group,
-               task == nullptr ? ", which was never admitted" : " a second time"), out);
+               task == nullptr ? ", which was never admitted" : " a second time"),
+           out);
     if (task == nullptr) return;
   }
   ++(finished.accepted ? accepted_ : rejected_);
@@ -90,17 +92,18 @@ void TaskJudge::on_finished(const port::TraceEvent& event, const port::GroupFini
   if (!any || tokens == finished.tokens) return;
   report(event, InvariantId::kDispConserve, 0,
          say(" finished sample group ", finished.group, " with ", finished.tokens, " tokens, but stored ", tokens,
-             " for its samples"), out);
+             " for its samples"),
+         out);
 }
 
 void TaskJudge::on_consumed(const port::TraceEvent& event, const port::GroupConsumed& consumed, Violations& out) {
   Task* task = tasks_.find(consumed.group);
   const bool may = task != nullptr && task->stage == Stage::kAccepted;
   if (!may) {
-    const std::string_view why = task == nullptr                        ? ", which was never admitted"
-                                 : task->stage == Stage::kConsumed      ? " a second time"
-                                 : task->stage == Stage::kRejected      ? ", which was rejected"
-                                                                        : ", which is not finished";
+    const std::string_view why = task == nullptr                   ? ", which was never admitted"
+                                 : task->stage == Stage::kConsumed ? " a second time"
+                                 : task->stage == Stage::kRejected ? ", which was rejected"
+                                                                   : ", which is not finished";
     report(event, InvariantId::kTaskTerminal, task != nullptr ? task->seq : 0,
            say(" took sample group ", consumed.group, " into batch ", consumed.batch, why), out);
   }

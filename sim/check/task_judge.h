@@ -1,8 +1,8 @@
 // INV-TASK-TERMINAL and INV-DISP-CONSERVE: every sample group ends once, and no token is made up, doubled or dropped.
 //
 // Every stored segment is one that its engine decoded, stored once; the tokens of a finished group are those stored for
-// its samples. Samples are numbered through: group g of n samples has samples (g-1)*n+1 to g*n. What the pool had open is
-// forgotten when its process restarts.
+// its samples. Samples are numbered through: group g of n samples has samples (g-1)*n+1 to g*n. What the pool had open
+// is forgotten when its process restarts.
 #pragma once
 #include "sim/check/flat.h"
 #include "sim/check/incarnations.h"
@@ -28,7 +28,7 @@ class TaskJudge final : public JudgeOf<TaskJudge> {
   struct Sample {
     bool routed = false;
     std::uint64_t seq = 0;
-    std::uint64_t stored = 0;  // Tokens.
+    std::uint64_t stored = 0;                    // Tokens.
     Flat<std::uint64_t, std::uint32_t> decoded;  // Tokens of a segment: how many such are not stored yet.
   };
   void on_stored(const port::TraceEvent& event, const port::SegmentStored& stored, Violations& out);

@@ -196,7 +196,8 @@ void say_plans(Trace& trace, NodeId wrong) {
     for (std::uint32_t sender = 4; sender < 6; ++sender) {
       const Digest128 digest{sender, rank};
       const Digest128 other{sender, rank + 100};
-      trace.note(kInfer[rank], port::PlanPeer{1, sender, rank, false, 4, 50, 100, wrong == kInfer[rank] ? other : digest});
+      trace.note(kInfer[rank],
+                 port::PlanPeer{1, sender, rank, false, 4, 50, 100, wrong == kInfer[rank] ? other : digest});
       trace.note(kTrain[sender - 4],
                  port::PlanPeer{1, sender, rank, true, 4, 50, 100, wrong == kTrain[sender - 4] ? other : digest});
     }

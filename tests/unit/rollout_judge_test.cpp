@@ -300,15 +300,13 @@ void decode(Trace& trace) {
   trace.note(kInfer[0], port::Decoded{SampleId{1}, EngineId{0}, 0, 5, port::SegmentEnd::kStop, engine_weights(0)});
 }
 void store(Trace& trace) {
-  trace.note(kController, port::SegmentStored{SampleId{1}, EngineId{0}, 0, 0, 5, port::SegmentEnd::kStop,
-                                              engine_weights(0)});
+  trace.note(kController,
+             port::SegmentStored{SampleId{1}, EngineId{0}, 0, 0, 5, port::SegmentEnd::kStop, engine_weights(0)});
 }
 void finish(Trace& trace, std::uint64_t tokens = 5, bool accepted = true) {
   trace.note(kController, port::GroupFinished{SampleGroupId{1}, accepted, 2, tokens, 0, 0});
 }
-void consume(Trace& trace) {
-  trace.note(kController, port::GroupConsumed{SampleGroupId{1}, TrainBatchId{1}, 0, 0});
-}
+void consume(Trace& trace) { trace.note(kController, port::GroupConsumed{SampleGroupId{1}, TrainBatchId{1}, 0, 0}); }
 
 TEST(TaskJudge, CleanGroup) {
   Trace trace;
@@ -368,8 +366,8 @@ TEST(Stuck, CycleIsSafetyAndNamesItsLowestNode) {
 
 TEST(Stuck, ChainIsLivenessAndNamesWhoDoesNothing) {
   const JudgeSetup setup = make_setup();
-  const std::vector<WaitEdge> edges{{kController, kController, "a batch"}, {kController, kGateway, "an update"},
-                                    {kGateway, kInfer[2], "a commit"}};
+  const std::vector<WaitEdge> edges{
+      {kController, kController, "a batch"}, {kController, kGateway, "an update"}, {kGateway, kInfer[2], "a commit"}};
   EXPECT_TRUE(find_cycle(edges).empty());
   const Violation found = make_stuck_violation(edges, setup, {10, {}, 3});
   EXPECT_EQ(exit_code(found.level), 3);

@@ -1,7 +1,7 @@
 // Builds small traces by hand and gives them to all judges at once.
 //
-// The cluster: two engines of two ranks (nodes 1 to 4), two trainers (5, 6), gateway 7, controller 8, router 9, store 10,
-// guard 11. A clean trace must leave every judge silent; a planted mistake must wake the one that it belongs to.
+// The cluster: two engines of two ranks (nodes 1 to 4), two trainers (5, 6), gateway 7, controller 8, router 9, store
+// 10, guard 11. A clean trace must leave every judge silent; a planted mistake must wake the one that it belongs to.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -31,7 +31,8 @@ inline JudgeSetup make_setup() {
     node.infer_rank = rank;
     node.engine = EngineId{rank / 2};
   }
-  for (std::uint32_t rank = 0; rank < 2; ++rank) add("train-" + std::to_string(rank), port::Role::kTrainer).train_rank = rank;
+  for (std::uint32_t rank = 0; rank < 2; ++rank)
+    add("train-" + std::to_string(rank), port::Role::kTrainer).train_rank = rank;
   add("gateway", port::Role::kGateway);
   add("controller", port::Role::kController);
   add("router", port::Role::kRouter);
@@ -43,7 +44,8 @@ inline JudgeSetup make_setup() {
 class Trace {
  public:
   explicit Trace(JudgeSetup setup = make_setup())
-      : incarnations_(setup.nodes.size() + 1, 1), judges_(make_judges(std::make_shared<JudgeSetup>(std::move(setup)))) {}
+      : incarnations_(setup.nodes.size() + 1, 1),
+        judges_(make_judges(std::make_shared<JudgeSetup>(std::move(setup)))) {}
 
   template <RecordType T>
   std::uint64_t note(NodeId node, const T& body, std::uint64_t cause = 0) {
@@ -149,10 +151,10 @@ struct UpdateSteps {
   bool pauses = true;
   bool fences = true;
   bool publishes = true;
-  NodeId skips{};                     // A receiver that applies nothing.
-  NodeId differs{};                   // A receiver whose bytes are other ones, ...
-  Digest128 other{77, 77};          // ... namely these.
-  NodeId writes_less{};               // A receiver that writes 9 of 10 tensors.
+  NodeId skips{};           // A receiver that applies nothing.
+  NodeId differs{};         // A receiver whose bytes are other ones, ...
+  Digest128 other{77, 77};  // ... namely these.
+  NodeId writes_less{};     // A receiver that writes 9 of 10 tensors.
 };
 
 inline void apply_at(Trace& trace, std::uint32_t rank, const UpdateSteps& steps) {

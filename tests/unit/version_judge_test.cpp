@@ -10,8 +10,8 @@ using port::SegmentEnd;
 void run_segment(Trace& trace, Version pinned, Version truth, Version label) {
   trace.note(kRouter, port::Routed{SampleId{1}, EngineId{0}, pinned});
   trace.note(kInfer[0], port::Decoded{SampleId{1}, EngineId{0}, truth, 5, SegmentEnd::kStop, engine_weights(truth)});
-  trace.note(kController, port::SegmentStored{SampleId{1}, EngineId{0}, pinned, label, 5, SegmentEnd::kStop,
-                                              engine_weights(truth)});
+  trace.note(kController,
+             port::SegmentStored{SampleId{1}, EngineId{0}, pinned, label, 5, SegmentEnd::kStop, engine_weights(truth)});
 }
 
 Trace updated(const UpdateSteps& steps = {}, JudgeSetup setup = make_setup()) {
@@ -69,9 +69,7 @@ TEST(PublishJudge, MemberThatNeverApplied) {
   EXPECT_NE(trace.violations().all()[0].message.find("infer-3 has not applied it"), std::string::npos);
 }
 
-TEST(PublishJudge, MemberThatDidNotWaitForItsDevice) {
-  EXPECT_EQ(updated({.fences = false}).names(), "INV-2");
-}
+TEST(PublishJudge, MemberThatDidNotWaitForItsDevice) { EXPECT_EQ(updated({.fences = false}).names(), "INV-2"); }
 
 TEST(PublishJudge, VersionUsedBeforeItIsPublished) {
   Trace trace = updated({.publishes = false});
