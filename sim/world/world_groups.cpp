@@ -1,0 +1,236 @@
+// Collectives: rendezvous, meetings of control groups, pairs of payload groups, aborts and deaths.
+#include <algorithm>
+
+#include "sim/world/transfer_time.h"
+#include "sim/world/world.h"
+
+namespace areal::sim {
+namespace {
+
+using What = WorldEvent::What;
+
+constexpr Duration kRendezvousTime = 20_ms;
+constexpr Duration kMeetingTime = 1_ms;
+constexpr Duration kAbortTime = 5_ms;
+
+bool is_payload(port::BatchKind kind) { return kind == port::BatchKind::kSend || kind == port::BatchKind::kReceive; }
+
+}  // namespace
+
+void World::join(NodeId node, SlotId slot, const port::JoinGroup& asked, const node::Origin& origin) {
+  Group& group = groups_.find_or_make(asked.group, asked.backend, asked.world);
+  if (group.aborted) {
+    post_input(node, slot, port::GroupJoined{asked.group, port::Outcome::kAborted}, origin, kMeetingTime);
+    return;
+  }
+  GroupMember member;
+  member.node = node;
+  member.incarnation = node_of(node).incarnation();
+  member.slot = slot;
+  member.rank = asked.rank;
+  member.origin = origin;
+  group.members.push_back(std::move(member));
+  if (!group.is_bijection()) return;
+  group.complete = true;
+  for (const GroupMember& one : group.members) {
+    post_input(one.node, one.slot, port::GroupJoined{group.id, port::Outcome::kOk}, origin, kRendezvousTime);
+  }
+}
+
+void World::post_batch(NodeId node, SlotId slot, const port::PostBatch& asked, const node::Origin& origin,
+                       port::TraceSink& sink) {
+  Group* group = groups_.find(asked.group);
+  GroupMember* member = group != nullptr ? group->find(node) : nullptr;
+  if (member == nullptr || !group->complete || group->aborted) {
+    post_input(node, slot, port::BatchDone{asked.group, asked.batch, port::Outcome::kAborted, {}, 0, 0}, origin,
+               kMeetingTime);
+    return;
+  }
+  const std::size_t index = member->batches.size();
+  GroupBatch batch;
+  batch.kind = asked.kind;
+  batch.batch = asked.batch;
+  batch.tag = asked.tag;
+  batch.version = asked.version;
+  batch.buffer = asked.buffer;
+  batch.dtype = asked.dtype;
+  batch.value = asked.value;
+  batch.count = asked.count;
+  batch.origin = origin;
+  member->batches.push_back(batch);
+  if (is_payload(asked.kind) && asked.version != 0) {
+    post_payload(*group, *member, index, sink);
+  } else {
+    post_control(*group, *member, index);
+  }
+}
+
+// Barriers, sums and the liveness exchange: all members' n-th batches together.
+void World::post_control(Group& group, GroupMember& member, std::size_t index) {
+  const GroupBatch& batch = member.batches[index];
+  if (group.backend == port::Backend::kGloo && group.known_dead() != nullptr) {
+    end_batch(group, member, index, port::Outcome::kPeerGone, group.known_dead()->node, {}, kMeetingTime);
+    return;
+  }
+  if (batch.kind == port::BatchKind::kBarrier && std::ranges::count(group.ended_tags, batch.tag) > 0) {
+    end_batch(group, member, index, port::Outcome::kOk, {}, {}, kMeetingTime);
+    return;
+  }
+  const Meeting meeting = meeting_of(group, index);
+  if (!meeting.complete) return;
+  const bool exchange = is_payload(batch.kind);  // Senders meet receivers: kinds differ by design.
+  const bool fits = meeting.fits || exchange;
+  if (batch.kind == port::BatchKind::kBarrier && fits) group.ended_tags.push_back(batch.tag);
+  for (GroupMember& one : group.members) {
+    if (one.batches[index].ended || one.dead) continue;
+    end_batch(group, one, index, fits ? port::Outcome::kOk : port::Outcome::kMismatch, {}, meeting, kMeetingTime);
+  }
+}
+
+void World::end_batch(const Group& group, GroupMember& member, std::size_t index, port::Outcome outcome, NodeId peer,
+                      const Meeting& meeting, Duration after) {
+  GroupBatch& batch = member.batches[index];
+  batch.ended = true;
+  post_input(member.node, member.slot,
+             port::BatchDone{group.id, batch.batch, outcome, peer, meeting.value, meeting.count}, batch.origin, after);
+}
+
+// Payload: every pair of the plan that has something of this wire dtype moves once both sides have posted.
+void World::post_payload(Group& group, GroupMember& member, std::size_t index, port::TraceSink& sink) {
+  const bool sends = member.batches[index].kind == port::BatchKind::kSend;
+  const proto::RankPlan plan = room_->plan->rank(member.rank);
+  const auto dtype = static_cast<std::size_t>(room_->members->at(member.rank).passes[pass_of(member, index)].wire);
+  for (std::size_t i = 0; i < plan.peer_count(); ++i) {
+    if (plan.list(i).by_dtype[dtype].elements > 0) ++member.batches[index].pairs_left;
+  }
+  if (member.batches[index].pairs_left == 0) {
+    end_batch(group, member, index, port::Outcome::kOk, {}, {}, kMeetingTime);
+    return;
+  }
+  for (std::size_t i = 0; i < plan.peer_count(); ++i) {
+    if (plan.list(i).by_dtype[dtype].elements == 0) continue;
+    GroupMember* peer = group.find_rank(plan.peer(i));
+    if (peer == nullptr || peer->dead || peer->batches.size() <= index) continue;
+    if (peer->batches[index].kind == member.batches[index].kind) continue;
+    start_pair(group, sends ? member : *peer, sends ? *peer : member, index, sink);
+  }
+}
+
+// Which wire-dtype pass of the attempt a member's n-th payload batch is: they follow each other.
+std::size_t World::pass_of(const GroupMember& member, std::size_t index) const {
+  const std::size_t passes = room_->members->at(member.rank).passes.size();
+  std::size_t earlier = 0;
+  for (std::size_t i = 0; i < index; ++i) earlier += is_payload(member.batches[i].kind) && member.batches[i].version != 0;
+  return earlier % passes;
+}
+
+void World::start_pair(Group& group, GroupMember& sender, GroupMember& receiver, std::size_t index,
+                       port::TraceSink& sink) {
+  const GroupBatch& sent = sender.batches[index];
+  // Two sides that disagree about the size of an element wait for each other for ever, as real ones do.
+  if (size_of(sent.dtype) != size_of(receiver.batches[index].dtype)) return;
+  const proto::PeerList* list = room_->plan->find(sender.rank, receiver.rank);
+  const auto dtype = static_cast<std::size_t>(room_->members->at(sender.rank).passes[pass_of(sender, index)].wire);
+  const std::uint64_t bytes = list->by_dtype[dtype].elements * size_of(sent.dtype);
+  const std::uint64_t factor = pair_factor(sender.node, receiver.node, sink);
+  const Instant begins = std::max({now_, link_free_[sender.rank], link_free_[receiver.rank]});
+  const Instant ends = begins + time_of_bytes(bytes * factor, room_->scenario.links.bandwidth);
+  link_free_[sender.rank] = link_free_[receiver.rank] = ends;
+  queue_.post(ends, WorldEvent{.what = What::kPairMoved,
+                               .number = group.id.value,
+                               .a = sender.rank,
+                               .b = receiver.rank,
+                               .c = index,
+                               .erased = {}});
+}
+
+// The bytes really move now: from what the sender packed to the receiver's staging memory.
+void World::pair_moved(const WorldEvent& event, port::TraceSink& sink) {
+  Group* group = groups_.find(GroupId{event.number});
+  if (group == nullptr || group->aborted) return;
+  GroupMember* sender = group->find_rank(static_cast<std::uint32_t>(event.a));
+  GroupMember* receiver = group->find_rank(static_cast<std::uint32_t>(event.b));
+  if (sender == nullptr || receiver == nullptr || sender->dead || receiver->dead) return;
+  const std::size_t index = event.c;
+  if (pass_of(*sender, index) + 1 == room_->members->at(sender->rank).passes.size()) {
+    land(sender->rank, receiver->rank);
+    if (faults_.take_flip(receiver->node, {now_, decisions_, sink})) replicas_[receiver->rank].flip(seq_);
+  }
+  for (GroupMember* side : {sender, receiver}) {
+    if (--side->batches[index].pairs_left == 0) end_batch(*group, *side, index, port::Outcome::kOk, {}, {}, {});
+  }
+}
+
+void World::land(std::uint32_t sender, std::uint32_t receiver) {
+  const node::Packed& packed = packed_[sender - room_->cluster.infer_world()];
+  const auto stream = std::ranges::find(packed.streams, receiver, &node::PackedStream::receiver);
+  if (stream == packed.streams.end()) return;  // Nothing of this pair is live.
+  AREAL_CHECK(replicas_[receiver].land(sender, stream->bits));
+}
+
+void World::abort_group(NodeId node, SlotId slot, GroupId id, const node::Origin& origin) {
+  Group* group = groups_.find(id);
+  if (group != nullptr && !group->aborted) {
+    group->aborted = true;
+    for (GroupMember& member : group->members) {
+      if (member.dead || member.left) continue;
+      if (!group->complete) {
+        post_input(member.node, member.slot, port::GroupJoined{id, port::Outcome::kAborted}, origin, kMeetingTime);
+      }
+      for (std::size_t i = 0; i < member.batches.size(); ++i) {
+        if (!member.batches[i].ended) end_batch(*group, member, i, port::Outcome::kAborted, {}, {}, kMeetingTime);
+      }
+    }
+  }
+  post_input(node, slot, port::GroupAborted{id}, origin, kAbortTime);
+}
+
+void World::leave_group(NodeId node, GroupId id) {
+  Group* group = groups_.find(id);
+  GroupMember* member = group != nullptr ? group->find(node) : nullptr;
+  if (member == nullptr) return;
+  member->left = true;
+  const bool empty = std::ranges::all_of(group->members, [](const GroupMember& one) { return one.left || one.dead; });
+  if (empty) groups_.erase(id);
+}
+
+void World::member_died(NodeId node) {
+  for (Group& group : groups_.all()) {
+    GroupMember* member = group.find(node);
+    if (member == nullptr || member->left || member->dead) continue;
+    member->dead = true;
+    if (group.aborted || group.backend != port::Backend::kGloo) continue;
+    post(room_->scenario.links.reset_after,
+         WorldEvent{.what = What::kDeathNoticed, .node = node, .number = group.id.value, .erased = {}});
+  }
+}
+
+void World::death_noticed(const WorldEvent& event) {
+  Group* group = groups_.find(GroupId{event.number});
+  if (group == nullptr || group->aborted) return;
+  if (GroupMember* dead = group->find(event.node); dead != nullptr) dead->noticed = true;
+  for (GroupMember& member : group->members) {
+    if (member.dead || member.left) continue;
+    for (std::size_t i = 0; i < member.batches.size(); ++i) {
+      if (!member.batches[i].ended) end_batch(*group, member, i, port::Outcome::kPeerGone, event.node, {}, {});
+    }
+  }
+}
+
+void World::list_group_waits(std::vector<RoomWait>& waits) const {
+  for (const Group& group : groups_.all()) {
+    if (group.aborted) continue;
+    for (const GroupMember& member : group.members) {
+      if (member.dead || member.left || member.batches.empty() || member.batches.back().ended) continue;
+      const std::size_t index = member.batches.size() - 1;
+      for (const GroupMember& other : group.members) {
+        if (&other == &member || (!other.dead && other.batches.size() > index)) continue;
+        waits.push_back({member.node, other.node,
+                         "batch " + std::to_string(index + 1) + " of group " + std::to_string(group.id.value) +
+                             (other.dead ? " (dead)" : " (not posted)")});
+      }
+    }
+  }
+}
+
+}  // namespace areal::sim
