@@ -101,8 +101,10 @@ void EngineServer::replace_older(SampleId sample, Outbox& out) {
 
 void EngineServer::on_set_version(const port::MessageIn& message, const SetVersion& set, Outbox& out) {
   if (!versions_.admit(message, out)) return;
-  if (set.version < published_) refuse(message, Refusal::kVersionOrder, set.version, out);
-  else published_ = set.version;
+  if (set.version < published_)
+    refuse(message, Refusal::kVersionOrder, set.version, out);
+  else
+    published_ = set.version;
   versions_.reply(Callee::key_of(message), Ack{}, out);
 }
 
@@ -131,8 +133,10 @@ void EngineServer::on_pause(const port::MessageIn& message, const PauseEngine& p
   paused_ = true;
   mode_ = pause.mode;
   out.note(port::PauseChanged{options_.engine, true, mode_, was_running_});
-  if (mode_ == PauseMode::kAbortResubmit) stop_all(out);
-  else park_all(out);
+  if (mode_ == PauseMode::kAbortResubmit)
+    stop_all(out);
+  else
+    park_all(out);
 }
 
 void EngineServer::on_continue(const port::MessageIn& message, Outbox& out) {
@@ -199,16 +203,18 @@ void EngineServer::close_segment(OpId op, const port::ComputeDone& done, Outbox&
     out.note(port::Refused{SegmentReport::kKind, Refusal::kBusy, cluster_.controller, decode.sample.value});
   }
   if (reports) {
-    reports_.ask(cluster_.controller, kPoolSlot,
-                 SegmentReport{decode.sample, done.count, decode.version, done.digest}, out);
+    reports_.ask(cluster_.controller, kPoolSlot, SegmentReport{decode.sample, done.count, decode.version, done.digest},
+                 out);
   }
   decodes_.edit(op, [&](Decode& changed) {
     changed.made += done.count;
     changed.reports += reports ? 1 : 0;
     if (changed.closes_due > 0) --changed.closes_due;
     if (changed.phase == DecodePhase::kParked) return;
-    if (frozen_ && changed.closes_due == 0) changed.phase = DecodePhase::kParked;
-    else changed.version = version_;
+    if (frozen_ && changed.closes_due == 0)
+      changed.phase = DecodePhase::kParked;
+    else
+      changed.version = version_;
   });
 }
 
@@ -245,19 +251,27 @@ void EngineServer::on_reported(const PendingRequest& report, Outbox& out) {
 
 void EngineServer::on_tell(const port::TellIn& tell, Outbox& out) {
   const bool from_self = tell.from_slot == kServerSlot;
-  const bool known = from_self ? dispatch_record<AcquireWriter>(tell.body, [&](const AcquireWriter& acquire) {
-    follow_lock(lock_.acquire(acquire.version, view()), out);
-  }) : dispatch_record<WantWrite>(tell.body, [&](const WantWrite& want) {
-    follow_lock(lock_.want(want.version, view()), out);
-  }) || dispatch_record<WriteEnded>(tell.body, [&](const WriteEnded& ended) {
-    if (ended.ok) lock_.ended(ended.version, version_);
-    else quarantine(out);
-  }) || dispatch_record<WeightsCommitted>(tell.body, [&](const WeightsCommitted& committed) {
-    version_ = committed.version;
-    loading_ = false;
-    quarantined_ = false;
-    lock_.committed(version_);
-  }) || dispatch_record<WeightsUnproven>(tell.body, [&](const WeightsUnproven&) { quarantine(out); });
+  const bool known =
+      from_self ? dispatch_record<AcquireWriter>(
+                      tell.body,
+                      [&](const AcquireWriter& acquire) { follow_lock(lock_.acquire(acquire.version, view()), out); })
+                : dispatch_record<WantWrite>(
+                      tell.body, [&](const WantWrite& want) { follow_lock(lock_.want(want.version, view()), out); }) ||
+                      dispatch_record<WriteEnded>(tell.body,
+                                                  [&](const WriteEnded& ended) {
+                                                    if (ended.ok)
+                                                      lock_.ended(ended.version, version_);
+                                                    else
+                                                      quarantine(out);
+                                                  }) ||
+                      dispatch_record<WeightsCommitted>(tell.body,
+                                                        [&](const WeightsCommitted& committed) {
+                                                          version_ = committed.version;
+                                                          loading_ = false;
+                                                          quarantined_ = false;
+                                                          lock_.committed(version_);
+                                                        }) ||
+                      dispatch_record<WeightsUnproven>(tell.body, [&](const WeightsUnproven&) { quarantine(out); });
   if (!known) {
     const NodeId self = cluster_.server(options_.engine);
     out.note(port::Refused{tell.body.kind, Refusal::kUnknown, self, tell.from_slot.value});
@@ -337,9 +351,7 @@ std::uint32_t EngineServer::count(DecodePhase phase) const {
   return sum;
 }
 
-LockView EngineServer::view() const {
-  return {paused_, count(DecodePhase::kDecoding), count(DecodePhase::kParked)};
-}
+LockView EngineServer::view() const { return {paused_, count(DecodePhase::kDecoding), count(DecodePhase::kParked)}; }
 
 void EngineServer::check_invariants() const {
   if (!can_decode()) return;
@@ -352,8 +364,10 @@ void EngineServer::list_waits(WaitList& waits) const {
   const std::uint32_t decoding = count(DecodePhase::kDecoding);
   const std::uint32_t held = count(DecodePhase::kParked) + count(DecodePhase::kQueued);
   if (!pausing_.empty()) waits.push_back({{}, "decodes to stop", decoding});
-  if (lock_.is_behind_parked(view())) waits.push_back({self, "readers", lock_.version()});
-  else if (lock_.phase() == WriterPhase::kWaiting) waits.push_back({{}, "readers", lock_.version()});
+  if (lock_.is_behind_parked(view()))
+    waits.push_back({self, "readers", lock_.version()});
+  else if (lock_.phase() == WriterPhase::kWaiting)
+    waits.push_back({{}, "readers", lock_.version()});
   if (lock_.phase() == WriterPhase::kWriting) waits.push_back({{}, "write to end", lock_.version()});
   if (lock_.phase() == WriterPhase::kUncommitted) waits.push_back({cluster_.gateway, "commit", lock_.version()});
   if (paused_ && held > 0) waits.push_back({cluster_.controller, "continue", held});

@@ -45,8 +45,8 @@ class EngineServer {
   [[nodiscard]] bool can_decode() const;
   [[nodiscard]] std::uint32_t count(DecodePhase phase) const;
 
-  AREAL_FIELDS(loading_, quarantined_, version_, published_, paused_, mode_, frozen_, newest_pause_, pausing_, was_running_,
-               next_op_, decodes_, lock_, generates_, pauses_, versions_, reports_)
+  AREAL_FIELDS(loading_, quarantined_, version_, published_, paused_, mode_, frozen_, newest_pause_, pausing_,
+               was_running_, next_op_, decodes_, lock_, generates_, pauses_, versions_, reports_)
 
  private:
   void on_message(const port::MessageIn& message, Outbox& out);
@@ -84,8 +84,8 @@ class EngineServer {
   Version published_ = 0;  // As the controller said.
   bool paused_ = false;
   PauseMode mode_ = PauseMode::kAbortResubmit;
-  bool frozen_ = false;    // The device was told to park.
-  RequestId newest_pause_; // A pause or continue that is older than the last one acted on comes too late.
+  bool frozen_ = false;              // The device was told to park.
+  RequestId newest_pause_;           // A pause or continue that is older than the last one acted on comes too late.
   std::vector<RequestKey> pausing_;  // Pauses that wait until nothing decodes. At most kMaxPauses.
   std::uint32_t was_running_ = 0;    // When the pause came.
   std::uint64_t next_op_ = 0;

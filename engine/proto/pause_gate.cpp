@@ -86,8 +86,10 @@ void PauseGate::on_answer(const PendingRequest& request, EngineAnswer answer, Ou
     if (cluster_.server(EngineId{engine}) == request.to) answers_[engine] = answer;
   }
   if (count(EngineAnswer::kAsked) > 0) return;
-  if (phase_ == GatePhase::kPausing) decide(out);
-  else if (phase_ == GatePhase::kUndoing || phase_ == GatePhase::kContinuing) end_continue(out);
+  if (phase_ == GatePhase::kPausing)
+    decide(out);
+  else if (phase_ == GatePhase::kUndoing || phase_ == GatePhase::kContinuing)
+    end_continue(out);
 }
 
 void PauseGate::on_timer(const port::TimerFired& fired, Outbox& out) {

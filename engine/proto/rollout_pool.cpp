@@ -88,8 +88,10 @@ void RolloutPool::on_tell(const port::TellIn& tell, Outbox& out) {
       dispatch_record<ResumePool>(tell.body, [&](const ResumePool&) { resume(out); }) ||
       dispatch_record<PoolVersion>(tell.body, [&](const PoolVersion& said) { on_version(said.version, out); }) ||
       dispatch_record<WantBatch>(tell.body, [&](const WantBatch& want) { on_want(want, out); });
-  if (known) begun_ = true;
-  else out.note(port::Refused{tell.body.kind, Refusal::kUnknown, cluster_.controller, tell.from_slot.value});
+  if (known)
+    begun_ = true;
+  else
+    out.note(port::Refused{tell.body.kind, Refusal::kUnknown, cluster_.controller, tell.from_slot.value});
 }
 
 void RolloutPool::on_timer(const port::TimerFired& fired, Outbox& out) {
@@ -115,8 +117,10 @@ void RolloutPool::on_version(Version version, Outbox& out) {
     return;
   }
   // The first one may be that of a recovered run.
-  if (knows_version_) staleness_.set_version(said);
-  else staleness_.recover(said);
+  if (knows_version_)
+    staleness_.set_version(said);
+  else
+    staleness_.recover(said);
   knows_version_ = true;
 }
 
@@ -199,9 +203,12 @@ void RolloutPool::on_generated(const port::MessageIn& message, SampleId sample, 
   if (reply.tokens > 0 || reply.end != SegmentEnd::kFailed) store(sample, reply, out);
   const bool used_up = budget(*samples_.find(sample)) == 0;
   const bool ended = reply.end == SegmentEnd::kStop || reply.end == SegmentEnd::kLength;
-  if (ended || used_up) finish(sample, out);
-  else if (reply.end == SegmentEnd::kAborted && !paused_) route(sample, out);
-  else hold(sample, out);
+  if (ended || used_up)
+    finish(sample, out);
+  else if (reply.end == SegmentEnd::kAborted && !paused_)
+    route(sample, out);
+  else
+    hold(sample, out);
 }
 
 void RolloutPool::on_report(const port::MessageIn& message, const SegmentReport& report, Outbox& out) {
@@ -232,8 +239,10 @@ void RolloutPool::list_waits(WaitList& waits) const {
   }
   std::uint64_t held = 0;
   for (const auto& entry : samples_) held += entry.value.phase == SamplePhase::kHeld ? 1 : 0;
-  if (paused_) waits.push_back({cluster_.controller, "resume", held});
-  else if (held > 0) waits.push_back({cluster_.router, "engine to take samples", held});
+  if (paused_)
+    waits.push_back({cluster_.controller, "resume", held});
+  else if (held > 0)
+    waits.push_back({cluster_.router, "engine to take samples", held});
   if (wanted_.batch != TrainBatchId{} && !wanted_.taken) waits.push_back({{}, "ready groups", ready_.size()});
 }
 

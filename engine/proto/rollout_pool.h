@@ -27,14 +27,14 @@ namespace areal::proto {
 
 struct RolloutPoolOptions {
   StalenessLimits limits{64, 8, 0};
-  std::uint32_t samples = 4;              // Of one group; 0 counts as 1.
-  std::uint64_t max_new_tokens = 2048;    // Of one sample; 0 counts as 1.
-  std::size_t groups = 8192;              // Admitted and not yet in a batch.
-  std::uint64_t token_bytes = 16;         // Of a shard, for each token.
-  Duration route_retry{1'000'000'000};    // Before samples that no engine could take are routed again.
+  std::uint32_t samples = 4;                  // Of one group; 0 counts as 1.
+  std::uint64_t max_new_tokens = 2048;        // Of one sample; 0 counts as 1.
+  std::size_t groups = 8192;                  // Admitted and not yet in a batch.
+  std::uint64_t token_bytes = 16;             // Of a shard, for each token.
+  Duration route_retry{1'000'000'000};        // Before samples that no engine could take are routed again.
   Duration generate_timeout{60'000'000'000};  // Before a generation is asked for again; longer than most take.
-  Duration timeout{10'000'000'000};       // Before any other request is asked again.
-  std::uint32_t tries = 30;               // Of one request; then it is asked for anew.
+  Duration timeout{10'000'000'000};           // Before any other request is asked again.
+  std::uint32_t tries = 30;                   // Of one request; then it is asked for anew.
 };
 
 class RolloutPool {
@@ -52,8 +52,8 @@ class RolloutPool {
   [[nodiscard]] const Table<SampleGroupId, SampleGroup>& groups() const { return groups_; }
   [[nodiscard]] const std::vector<SampleGroupId>& ready() const { return ready_; }
 
-  AREAL_FIELDS(begun_, knows_version_, paused_, retry_armed_, last_group_, staleness_, samples_, groups_, ready_, wanted_,
-               late_, routes_, generates_, shards_, reports_)
+  AREAL_FIELDS(begun_, knows_version_, paused_, retry_armed_, last_group_, staleness_, samples_, groups_, ready_,
+               wanted_, late_, routes_, generates_, shards_, reports_)
 
  private:
   void on_message(const port::MessageIn& message, Outbox& out);
@@ -73,7 +73,9 @@ class RolloutPool {
   void on_generated(const port::MessageIn& message, SampleId sample, const GenerateReply& reply, Outbox& out);
   void on_report(const port::MessageIn& message, const SegmentReport& report, Outbox& out);
   void store(SampleId sample, const GenerateReply& segment, Outbox& out);
-  [[nodiscard]] std::uint64_t budget(const SampleTask& task) const { return options_.max_new_tokens - task.record.tokens; }
+  [[nodiscard]] std::uint64_t budget(const SampleTask& task) const {
+    return options_.max_new_tokens - task.record.tokens;
+  }
 
   // Groups and batches (rollout_batch.cpp).
   void finish(SampleId sample, Outbox& out);
@@ -88,7 +90,7 @@ class RolloutPool {
   RolloutPoolOptions options_;
   ClusterMap cluster_;
 
-  bool begun_ = false;          // The training loop has said something.
+  bool begun_ = false;  // The training loop has said something.
   bool knows_version_ = false;
   bool paused_ = false;
   bool retry_armed_ = false;
@@ -96,9 +98,9 @@ class RolloutPool {
   StalenessManager staleness_;
   Table<SampleId, SampleTask> samples_;  // Of groups that are not finished.
   Table<SampleGroupId, SampleGroup> groups_;
-  std::vector<SampleGroupId> ready_;     // In the order in which they became ready; at most groups_.limit().
+  std::vector<SampleGroupId> ready_;  // In the order in which they became ready; at most groups_.limit().
   WantedBatch wanted_;
-  std::vector<TimerId> late_;            // Of requests to ask again on resume; at most one a request.
+  std::vector<TimerId> late_;  // Of requests to ask again on resume; at most one a request.
   // Whom they ask are different nodes: their request ids may be equal.
   Caller routes_;
   Caller generates_;

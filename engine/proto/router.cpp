@@ -14,10 +14,7 @@ void refuse(const port::MessageIn& message, Refusal reason, std::uint64_t detail
 }  // namespace
 
 Router::Router(ClusterMap cluster, EligiblePolicy policy)
-    : cluster_(std::move(cluster)),
-      policy_(policy),
-      engines_(cluster_.engines),
-      ranks_(cluster_.engine_ranks.size()) {}
+    : cluster_(std::move(cluster)), policy_(policy), engines_(cluster_.engines), ranks_(cluster_.engine_ranks.size()) {}
 
 void Router::step(const Input& input, Outbox& out) {
   const auto* message = std::get_if<port::MessageIn>(&input);

@@ -1,8 +1,8 @@
 // The router: which engine a sample goes to, round robin over the engines that hold the published version.
 //
-// An engine is a member from the SetVersion that says "published, and all hold it" until one of its ranks exits or starts
-// again; it comes back with the next SetVersion. So a replacement gets no traffic before it was part of an update. The
-// order of picks depends on the declared order of engines alone, never on when they came.
+// An engine is a member from the SetVersion that says "published, and all hold it" until one of its ranks exits or
+// starts again; it comes back with the next SetVersion. So a replacement gets no traffic before it was part of an
+// update. The order of picks depends on the declared order of engines alone, never on when they came.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -19,9 +19,9 @@
 namespace areal::proto {
 
 struct EngineStanding {
-  bool member = false;      // No rank exited or started again since the last SetVersion.
-  std::uint32_t dead = 0;   // Ranks that are known to be dead.
-  bool eligible = false;    // What the policy last said.
+  bool member = false;     // No rank exited or started again since the last SetVersion.
+  std::uint32_t dead = 0;  // Ranks that are known to be dead.
+  bool eligible = false;   // What the policy last said.
   AREAL_FIELDS(member, dead, eligible)
 };
 

@@ -16,7 +16,7 @@ struct TokenRecord {
   std::uint64_t tokens = 0;
   Version oldest = 0;  // Label; meaningless without tokens.
   Version newest = 0;
-  Digest128 digest;    // Chain of (label, tokens, digest of the weights), in order.
+  Digest128 digest;  // Chain of (label, tokens, digest of the weights), in order.
   AREAL_FIELDS(tokens, oldest, newest, digest)
 
   void add_segment(Version label, std::uint64_t count, const Digest128& weights) {
@@ -61,8 +61,8 @@ struct SampleGroup {
 
 // The batch that the training loop asked for last.
 struct WantedBatch {
-  TrainBatchId batch;            // 0: none was asked for.
-  bool taken = false;            // Its groups were taken.
+  TrainBatchId batch;  // 0: none was asked for.
+  bool taken = false;  // Its groups were taken.
   std::uint32_t groups = 0;
   std::uint32_t unassigned = 0;  // Shards that no train rank has confirmed yet.
   Digest128 digest;

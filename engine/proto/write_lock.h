@@ -1,13 +1,14 @@
 // The lock between decoding and writing weights in place, as a small machine inside an engine's server.
 //
 // Readers are running decodes; the one writer is the receiver. A writer closes admission and is granted once no reader
-// holds the lock. A decode that a pause parked holds nothing, so a pause lets a waiting writer in; a decode that is parked
-// stays parked until the write was committed, whoever says "continue" meanwhile. To see that readers are there and to
-// take the lock is one step; that it is one is the policy's answer.
+// holds the lock. A decode that a pause parked holds nothing, so a pause lets a waiting writer in; a decode that is
+// parked stays parked until the write was committed, whoever says "continue" meanwhile. To see that readers are there
+// and to take the lock is one step; that it is one is the policy's answer.
 //
 // The server counts the readers and hands the numbers in; this machine holds only the writer's side. One writer; a new
 // wish of the writer replaces the one before. Not thread-safe.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -31,9 +32,9 @@ struct LockView {
 
 // How a writer goes about it, decided at its check.
 struct WriterClaim {
-  bool takes_now = true;    // Check and take are one step. False: the take comes with an AcquireWriter of its own.
-  bool excludes = true;     // Closes admission and waits for readers. False: writes as if nothing could decode.
-  bool parked_hold = false; // Decodes that a pause parked still hold the lock.
+  bool takes_now = true;     // Check and take are one step. False: the take comes with an AcquireWriter of its own.
+  bool excludes = true;      // Closes admission and waits for readers. False: writes as if nothing could decode.
+  bool parked_hold = false;  // Decodes that a pause parked still hold the lock.
   AREAL_FIELDS(takes_now, excludes, parked_hold)
 };
 

@@ -83,8 +83,7 @@ TEST_F(PauseGateTest, ASilentEngineEndsThePauseInTimeAndIsContinuedToo) {
 }
 
 TEST_F(PauseGateTest, AVerdictThatIsContentWithOneIsAnotherPolicy) {
-  PauseGate tolerant(short_options(), rollout_cluster(2),
-                     [](const PauseCount& count) { return count.paused > 0; });
+  PauseGate tolerant(short_options(), rollout_cluster(2), [](const PauseCount& count) { return count.paused > 0; });
   Driven<PauseGate> driven(std::move(tolerant));
   driven.start();
   driven.tell(kTrainLoopSlot, PauseAll{});

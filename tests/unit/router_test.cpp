@@ -20,9 +20,7 @@ class RouterTest : public testing::Test {
   void start(NodeId node, Incarnation incarnation) {
     router.request(kGuard, kGuardSlot, ++last, WorkerStarted{node, incarnation, 0});
   }
-  RouteReply route() {
-    return route_as(++last);
-  }
+  RouteReply route() { return route_as(++last); }
   RouteReply route_as(std::uint64_t request) {
     router.request(kController, kPoolSlot, request, RouteRequest{SampleId{request}});
     return router.bodies<port::Send, RouteReply>().at(0);
