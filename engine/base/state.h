@@ -29,7 +29,7 @@ class StateWriter {
   }
   template <Described T>
   void value(const T& v) {
-    T::visit_fields(v, [this](std::string_view, const auto& field) { value(field); });
+    T::visit_fields(v, [this](std::string_view, const auto& field) { this->value(field); });
   }
   template <class T>
   void value(const std::vector<T>& v) {
@@ -75,7 +75,7 @@ class StateReader {
   }
   template <Described T>
   void value(T& v) {
-    T::visit_fields(v, [this](std::string_view, auto& field) { value(field); });
+    T::visit_fields(v, [this](std::string_view, auto& field) { this->value(field); });
   }
   template <class T>
   void value(std::vector<T>& v) {
@@ -130,7 +130,7 @@ class StateDigester {
   template <class T>
   void value(const T& v) {
     if constexpr (Described<T>) {
-      T::visit_fields(v, [this](std::string_view, const auto& field) { value(field); });
+      T::visit_fields(v, [this](std::string_view, const auto& field) { this->value(field); });
     } else {
       writer_.value(v);
     }

@@ -8,27 +8,25 @@ bool Callee::admit(const port::MessageIn& message, Outbox& out) {
   if (const RememberedReply* seen = seen_.find(key); seen != nullptr) {
     if (repeats_(*seen)) return true;
     if (seen->body.kind != 0) {
-      out.push(port::Send{key.from, seen->slot, port::MessageKind::kReply, key.request, seen->body});
+      out.push(port::Send{key.from, key.slot, port::MessageKind::kReply, key.request, seen->body});
     }
     return false;
   }
-  if (const RequestId* floor = forgotten_.find(key.from); floor != nullptr && key.request <= *floor) return false;
+  const Asker asker{key.from, key.slot};
+  if (const RequestId* floor = forgotten_.find(asker); floor != nullptr && key.request <= *floor) return false;
   if (key.request.value % kWindow == 0) {  // Once a window, forget the one before the last.
     const RequestId floor{key.request.value - kWindow};
     seen_.erase_if([&](const RequestKey& old, const RememberedReply&) {
-      return old.from == key.from && old.request <= floor;
+      return old.from == key.from && old.slot == key.slot && old.request <= floor;
     });
-    if (!forgotten_.edit(key.from, [&](RequestId& value) { value = floor; })) forgotten_.insert(key.from, floor);
+    if (!forgotten_.edit(asker, [&](RequestId& value) { value = floor; })) forgotten_.insert(asker, floor);
   }
-  return seen_.insert(key, RememberedReply{message.from_slot, {}});
+  return seen_.insert(key, RememberedReply{});
 }
 
 void Callee::reply_record(const RequestKey& key, const Record& body, Outbox& out) {
-  const RememberedReply* seen = seen_.find(key);
-  if (seen == nullptr) return;
-  const SlotId slot = seen->slot;
-  seen_.edit(key, [&](RememberedReply& reply) { reply.body = body; });
-  out.push(port::Send{key.from, slot, port::MessageKind::kReply, key.request, body});
+  if (!seen_.edit(key, [&](RememberedReply& reply) { reply.body = body; })) return;
+  out.push(port::Send{key.from, key.slot, port::MessageKind::kReply, key.request, body});
 }
 
 }  // namespace areal::proto

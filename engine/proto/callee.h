@@ -11,17 +11,25 @@
 
 namespace areal::proto {
 
+// Who asked: every protocol of a node counts its own requests.
+struct Asker {
+  NodeId node{};
+  SlotId slot{};
+  constexpr auto operator<=>(const Asker&) const = default;
+  AREAL_FIELDS(node, slot)
+};
+
 struct RequestKey {
-  NodeId from;
-  RequestId request;
+  NodeId from{};
+  RequestId request{};
+  SlotId slot{};
   constexpr auto operator<=>(const RequestKey&) const = default;
-  AREAL_FIELDS(from, request)
+  AREAL_FIELDS(from, request, slot)
 };
 
 struct RememberedReply {
-  SlotId slot;
-  Record body;  // Kind 0: not answered yet.
-  AREAL_FIELDS(slot, body)
+  Record body{};  // Kind 0: not answered yet.
+  AREAL_FIELDS(body)
 };
 
 // Whether a request that has been seen is to be acted on anew. The product's answer is never.
@@ -42,7 +50,7 @@ class Callee {
   }
   void reply_record(const RequestKey& key, const Record& body, Outbox& out);
 
-  static RequestKey key_of(const port::MessageIn& message) { return {message.from, message.request}; }
+  static RequestKey key_of(const port::MessageIn& message) { return {message.from, message.request, message.from_slot}; }
 
   AREAL_FIELDS(seen_, forgotten_)
 
@@ -52,7 +60,7 @@ class Callee {
 
   RepeatPolicy repeats_;
   Table<RequestKey, RememberedReply> seen_;
-  Table<NodeId, RequestId> forgotten_;  // By caller: all requests up to this one are.
+  Table<Asker, RequestId> forgotten_;  // By caller: all requests up to this one are.
 };
 
 }  // namespace areal::proto

@@ -143,7 +143,10 @@ void GroupJudge::on_done(const port::TraceEvent& event, const port::BatchDone& d
     if (post.seq == 0 || post.done || post.batch.batch != done.batch) continue;
     post.done = true;
     ++meeting.done;
-    if (meeting.posted < group->world) {
+    // Payload moves pair by pair: a member is done when its own peers are. Everything else is a meeting of all.
+    const port::BatchKind kind = post.batch.kind;
+    const bool pairs = kind == port::BatchKind::kSend || kind == port::BatchKind::kReceive;
+    if (!pairs && meeting.posted < group->world) {
       std::string missing;
       for (std::size_t i = 0; i < group->members.size(); ++i) {
         if (meeting.posts[i].seq == 0) missing += " " + setup_->name_of(group->members[i].node);

@@ -62,6 +62,9 @@ std::vector<ProtocolBox> controller_protocols(const Room& room) {
   loop.pause_around_update = work.pause_around_update;
   loop.update_retries = work.update_retries;
   loop.calls.timeout = work.request_timeout;
+  // Asks for as long as the gateway may take for one request with all its attempts.
+  const std::int64_t longest = (work.update_timeout.ns + work.init_timeout.ns) * work.max_attempts;
+  loop.calls.tries = static_cast<std::uint32_t>(longest / work.request_timeout.ns + 60);
   proto::RolloutPoolOptions pool;
   pool.limits = {rollout.concurrent, rollout.batch, rollout.staleness};
   pool.samples = rollout.samples;
