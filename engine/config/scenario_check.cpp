@@ -1,10 +1,10 @@
 // Cross-checks of a scenario: layouts against the model, faults and rules against the cluster, budgets, expectations.
 #include "engine/config/scenario_check.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
-
-#include <fmt/format.h>
 
 #include "engine/base/text.h"
 #include "engine/config/scenario_cluster.h"
@@ -41,11 +41,10 @@ class Checker {
  private:
   // Whether the reader could make nothing of `path` or of something in it or around it.
   [[nodiscard]] bool is_known_bad(std::string_view path) const {
-    return std::any_of(problems_.begin(), problems_.begin() + static_cast<std::ptrdiff_t>(known_),
-                       [path](const Problem& problem) {
-                         return is_inside(problem.path, path) ||
-                                (!problem.path.empty() && problem.path != "scenario" && is_inside(path, problem.path));
-                       });
+    return std::any_of(
+        problems_.begin(), problems_.begin() + static_cast<std::ptrdiff_t>(known_), [path](const Problem& problem) {
+          return is_inside(problem.path, path) || (!problem.path.empty() && is_inside(path, problem.path));
+        });
   }
   void add(const std::string& path, std::string text) {
     if (!is_known_bad(path)) problems_.push_back({places_.line_of(path), path, std::move(text)});
@@ -134,7 +133,8 @@ bool Checker::check_cuts(const ModelSpec& model, const ParallelStrategy& strateg
     return refuse(fmt::format("{} expert owners do not divide {} tensor ranks", strategy.ep, strategy.tp));
   }
   for (const Parameter& parameter : model.parameters) {
-    const std::uint32_t shards = is_train ? training_shards(parameter, strategy) : inference_shards(parameter, strategy);
+    const std::uint32_t shards =
+        is_train ? training_shards(parameter, strategy) : inference_shards(parameter, strategy);
     const std::uint32_t extent = parameter.shape.extent[cut_dimension(parameter.shard)];
     if (shards > 1 && extent % shards != 0) {
       return refuse(fmt::format("{}: {} does not divide by {} shards", model.name_of(parameter), extent, shards));
@@ -164,8 +164,8 @@ void Checker::check_pattern(const std::string& pattern, const std::string& path)
 }
 
 void Checker::check_trigger(const FaultSpec& fault, const std::string& path) {
-  const int triggers = (fault.at.has_value() ? 1 : 0) + (fault.when.has_value() ? 1 : 0) +
-                       (fault.chance.has_value() ? 1 : 0);
+  const int triggers =
+      (fault.at.has_value() ? 1 : 0) + (fault.when.has_value() ? 1 : 0) + (fault.chance.has_value() ? 1 : 0);
   if (triggers == 0) add(path, "needs a trigger: one of at, when, chance");
   if (triggers > 1) add(path, "has more than one trigger; only one of at, when, chance");
   if (fault.when.has_value()) check_pattern(fault.when->node, path + ".when.node");
@@ -227,8 +227,8 @@ void Checker::check_budget() {
        fmt::format("{} is after the end of the run at {}", to_text(budget.heal_at), to_text(budget.virtual_max)));
   const auto updates = static_cast<std::int64_t>(scenario_.work.updates);
   std::int64_t least = 0;
-  const bool fits = !__builtin_mul_overflow(updates, scenario_.train.step_time.ns, &least) &&
-                    least <= budget.virtual_max.ns;
+  const bool fits =
+      !__builtin_mul_overflow(updates, scenario_.train.step_time.ns, &least) && least <= budget.virtual_max.ns;
   if (!fits && !is_known_bad("scenario.work.updates") && !is_known_bad("scenario.train.step_time")) {
     add("scenario.budget.virtual", fmt::format("{} training steps of {} do not fit into {}", updates,
                                                to_text(scenario_.train.step_time), to_text(budget.virtual_max)));

@@ -1,9 +1,9 @@
 // Sizes and names of a scenario's cluster.
 #include "engine/config/scenario_cluster.h"
 
-#include <utility>
-
 #include <fmt/format.h>
+
+#include <utility>
 
 namespace areal::config {
 namespace {
@@ -12,9 +12,9 @@ Result<ParallelStrategy> strategy_of(const std::string& backend, bool wants_infe
   Result<ModelAllocation> allocation = parse_allocation(backend);
   if (!allocation) return std::move(allocation).error();
   if (is_inference(allocation->backend) != wants_inference) {
-    return Error{Errc::kInvalid, fmt::format("'{}' is no backend for {}; use {}", backend,
-                                             wants_inference ? "rollout" : "training",
-                                             wants_inference ? "sglang or vllm" : "megatron or fsdp")};
+    return Error{Errc::kInvalid,
+                 fmt::format("'{}' is no backend for {}; use {}", backend, wants_inference ? "rollout" : "training",
+                             wants_inference ? "sglang or vllm" : "megatron or fsdp")};
   }
   return allocation->parallel;
 }
@@ -25,7 +25,10 @@ Result<ParallelStrategy> train_strategy(const TrainSettings& train) { return str
 Result<ParallelStrategy> rollout_strategy(const RolloutSettings& rollout) { return strategy_of(rollout.backend, true); }
 
 ClusterShape cluster_shape(const ParallelStrategy& train, const ParallelStrategy& infer) {
-  return {.train = train, .infer = infer, .trainers = train.world_size(), .engines = infer.dp,
+  return {.train = train,
+          .infer = infer,
+          .trainers = train.world_size(),
+          .engines = infer.dp,
           .engine_world = infer.tp * infer.pp};
 }
 

@@ -1,4 +1,5 @@
-// Which nodes and which model a scenario's layouts make: sizes, and the names that fault and rule patterns are matched with.
+// Which nodes and which model a scenario's layouts make: sizes, and the names that fault and rule patterns are matched
+// with.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -27,8 +28,8 @@ ClusterShape cluster_shape(const ParallelStrategy& train, const ParallelStrategy
 // REQUIRES: read_scenario() accepted this.
 ClusterShape cluster_shape(const Scenario& scenario);
 
-// trainer.0, ..., engine.0.rank.0, ..., gateway, controller, router, store, guard.0 (the trainer's host) and one guard for
-// the host of each engine: guard.1 for engine 0.
+// trainer.0, ..., engine.0.rank.0, ..., gateway, controller, router, store, guard.0 (the trainer's host) and one guard
+// for the host of each engine: guard.1 for engine 0.
 std::vector<std::string> node_names(const ClusterShape& shape);
 
 // The model with its real sizes.

@@ -15,11 +15,11 @@ constexpr auto kMaxTime = static_cast<std::uint64_t>(std::numeric_limits<std::in
 constexpr std::array<std::string_view, 3> kModelKinds = {"qwen3_30b_a3b", "qwen3_0_6b", "tiny"};
 constexpr std::array<std::string_view, 2> kLiveParts = {"sample", "all"};
 constexpr std::array<std::string_view, 2> kSeats = {"guard", "judge"};
-constexpr std::array<std::string_view, 10> kFaultNames = {"kill",      "hang",      "lose_message", "delay_message",
-                                                          "duplicate_message", "partition", "slow_link",
-                                                          "fail_compute",      "flip_byte", "no_memory"};
-constexpr std::array<std::string_view, 8> kActNames = {"drop", "repeat", "delay", "swap", "fail", "set", "complete",
-                                                       "emit"};
+constexpr std::array<std::string_view, 10> kFaultNames = {
+    "kill",      "hang",      "lose_message", "delay_message", "duplicate_message",
+    "partition", "slow_link", "fail_compute", "flip_byte",     "no_memory"};
+constexpr std::array<std::string_view, 8> kActNames = {"drop", "repeat", "delay",    "swap",
+                                                       "fail", "set",    "complete", "emit"};
 constexpr std::array<std::string_view, 4> kVerdictNames = {"held", "violation", "inconclusive", "liveness"};
 
 Key text(std::string_view name, std::string& value, std::string_view doc) {
@@ -55,10 +55,11 @@ Key required(Key key) {
 
 template <class E>
 Key choice(std::string_view name, E& value, std::span<const std::string_view> names, std::string_view doc) {
-  ChoiceRef ref{{names.begin(), names.end()},
-                &value,
-                [](const ChoiceRef& self) { return static_cast<std::size_t>(*static_cast<const E*>(self.target)); },
-                [](const ChoiceRef& self, std::size_t index) { *static_cast<E*>(self.target) = static_cast<E>(index); }};
+  ChoiceRef ref{
+      {names.begin(), names.end()},
+      &value,
+      [](const ChoiceRef& self) { return static_cast<std::size_t>(*static_cast<const E*>(self.target)); },
+      [](const ChoiceRef& self, std::size_t index) { *static_cast<E*>(self.target) = static_cast<E>(index); }};
   return {.name = name, .type = ValueType::kChoice, .value = std::move(ref), .doc = doc};
 }
 
@@ -66,36 +67,35 @@ template <class E>
 Key optional_choice(std::string_view name, std::optional<E>& value, std::span<const std::string_view> names,
                     std::string_view doc) {
   using Target = std::optional<E>;
-  ChoiceRef ref{{names.begin(), names.end()},
-                &value,
-                [](const ChoiceRef& self) {
-                  const auto& target = *static_cast<const Target*>(self.target);
-                  return target.has_value() ? static_cast<std::size_t>(*target) : self.names.size();
-                },
-                [](const ChoiceRef& self, std::size_t index) {
-                  *static_cast<Target*>(self.target) = static_cast<E>(index);
-                }};
+  ChoiceRef ref{
+      {names.begin(), names.end()},
+      &value,
+      [](const ChoiceRef& self) {
+        const auto& target = *static_cast<const Target*>(self.target);
+        return target.has_value() ? static_cast<std::size_t>(*target) : self.names.size();
+      },
+      [](const ChoiceRef& self, std::size_t index) { *static_cast<Target*>(self.target) = static_cast<E>(index); }};
   return {.name = name, .type = ValueType::kChoice, .value = std::move(ref), .doc = doc};
 }
 
 // A choice that is kept as its word; empty: nothing chosen.
 Key word_choice(std::string_view name, std::string& value, std::span<const std::string_view> names,
                 std::string_view doc) {
-  ChoiceRef ref{{names.begin(), names.end()},
-                &value,
-                [](const ChoiceRef& self) {
-                  const auto place = std::ranges::find(self.names, *static_cast<const std::string*>(self.target));
-                  return static_cast<std::size_t>(place - self.names.begin());
-                },
-                [](const ChoiceRef& self, std::size_t index) {
-                  *static_cast<std::string*>(self.target) = self.names[index];
-                }};
+  ChoiceRef ref{
+      {names.begin(), names.end()},
+      &value,
+      [](const ChoiceRef& self) {
+        const auto place = std::ranges::find(self.names, *static_cast<const std::string*>(self.target));
+        return static_cast<std::size_t>(place - self.names.begin());
+      },
+      [](const ChoiceRef& self, std::size_t index) { *static_cast<std::string*>(self.target) = self.names[index]; }};
   return {.name = name, .type = ValueType::kChoice, .value = std::move(ref), .doc = doc};
 }
 
 // Keys of a match besides its kind and its fields.
 KeyGroup match_keys(EventMatch& match) {
-  return {.keys = {text("node", match.node, "Pattern of the node it happens at; '*' is any run of characters, '' any node."),
+  return {.keys = {text("node", match.node,
+                        "Pattern of the node it happens at; '*' is any run of characters, '' any node."),
                    number("occurrence", match.occurrence, "0: every time it happens; n: only the n-th time.")},
           .match = &match,
           .shorthand = {}};
@@ -157,40 +157,45 @@ KeyGroup train_keys(TrainSettings& train) {
 }
 
 KeyGroup staleness_keys(RolloutSettings& rollout) {
-  return {.keys = {number("max", rollout.staleness, "How many versions a sample may be behind when it is trained on."),
-                   flag("enforce", rollout.enforce_staleness, "A sample beyond the bound is a violation, not a number.")},
-          .match = nullptr,
-          .shorthand = "max"};
+  return {
+      .keys = {number("max", rollout.staleness, "How many versions a sample may be behind when it is trained on."),
+               flag("enforce", rollout.enforce_staleness, "A sample beyond the bound is a violation, not a number.")},
+      .match = nullptr,
+      .shorthand = "max"};
 }
 
 KeyGroup rollout_keys(RolloutSettings& rollout) {
   static constexpr auto kPauseModes = enum_names(port::PauseMode{});
-  return {.keys = {text("backend", rollout.backend, "Backend and layout of the engines; d is their number."),
-                   number("batch", rollout.batch, "Sample groups (prompts) of a training batch.", 1),
-                   number("samples", rollout.samples, "Samples of a group.", 1),
-                   number("max_new_tokens", rollout.max_new_tokens, "Most tokens of a sample.", 1),
-                   number("concurrent", rollout.concurrent, "Most sample groups under way.", 1),
-                   mapping<staleness_keys>("staleness", rollout,
-                                           "How far samples may be off policy. A bare number is max."),
-                   choice("pause", rollout.pause, kPauseModes, "What a pause does to running requests."),
-                   duration("grace", rollout.grace, "Between pause and update."),
-                   number("tokens_per_second", rollout.tokens_per_second, "Of one request.", 1)}};
+  return {.keys = {
+              text("backend", rollout.backend, "Backend and layout of the engines; d is their number."),
+              number("batch", rollout.batch, "Sample groups (prompts) of a training batch.", 1),
+              number("samples", rollout.samples, "Samples of a group.", 1),
+              number("max_new_tokens", rollout.max_new_tokens, "Most tokens of a sample.", 1),
+              number("concurrent", rollout.concurrent, "Most sample groups under way.", 1),
+              mapping<staleness_keys>("staleness", rollout, "How far samples may be off policy. A bare number is max."),
+              choice("pause", rollout.pause, kPauseModes, "What a pause does to running requests."),
+              duration("grace", rollout.grace, "Between pause and update."),
+              number("tokens_per_second", rollout.tokens_per_second, "Of one request.", 1)}};
 }
 
 KeyGroup work_keys(WorkSettings& work) {
-  return {.keys = {number("updates", work.updates, "Training steps, each with a weight update.", 1),
-                   flag("pause_around_update", work.pause_around_update, "false: updates go to engines that may serve."),
-                   duration("request_timeout", work.request_timeout, "Before a request is asked again.", 1),
-                   number("request_tries", work.request_tries, "How often a request is asked at most.", 1),
-                   duration("update_timeout", work.update_timeout, "Of one attempt of an update.", 1),
-                   duration("init_timeout", work.init_timeout, "Of connecting trainer and engines.", 1),
-                   number("max_attempts", work.max_attempts, "Attempts of one update request.", 1),
-                   number("update_retries", work.update_retries, "New update requests after a failed one.")}};
+  return {
+      .keys = {number("updates", work.updates, "Training steps, each with a weight update.", 1),
+               flag("pause_around_update", work.pause_around_update, "false: updates go to engines that may serve."),
+               duration("request_timeout", work.request_timeout, "Before a request is asked again.", 1),
+               number("request_tries", work.request_tries, "How often a request is asked at most.", 1),
+               duration("update_timeout", work.update_timeout, "Of one attempt of an update.", 1),
+               duration("init_timeout", work.init_timeout, "Of connecting trainer and engines.", 1),
+               number("max_attempts", work.max_attempts, "Attempts of one update request.", 1),
+               number("update_retries", work.update_retries, "New update requests after a failed one.")}};
 }
 
 KeyGroup link_keys(LinkSettings& links) {
-  return {.keys = {{.name = "latency", .type = ValueType::kTimeRange, .value = &links.latency,
-                    .doc = "Of a control message, one way; drawn from the range.", .most = kMaxTime},
+  return {.keys = {{.name = "latency",
+                    .type = ValueType::kTimeRange,
+                    .value = &links.latency,
+                    .doc = "Of a control message, one way; drawn from the range.",
+                    .most = kMaxTime},
                    bytes("bandwidth", ValueType::kRate, links.bandwidth, "Payload of one rank, each way."),
                    duration("reset_after", links.reset_after, "Until a group notices a dead peer.")}};
 }
@@ -208,12 +213,19 @@ KeyGroup fault_keys(FaultSpec& fault) {
                    text("node", fault.node, "Pattern of the nodes it hits."),
                    text("other", fault.other, "Pattern of the other end of messages."),
                    word_choice("what", fault.what, kOperations, "fail_compute: which operation fails."),
-                   {.name = "at", .type = ValueType::kTime, .value = &fault.at,
-                    .doc = "Trigger: a virtual time.", .most = kMaxTime},
+                   {.name = "at",
+                    .type = ValueType::kTime,
+                    .value = &fault.at,
+                    .doc = "Trigger: a virtual time.",
+                    .most = kMaxTime},
                    optional_mapping<match_keys>("when", fault.when, "Trigger: an event of the run."),
-                   {.name = "chance", .type = ValueType::kRatio, .value = &fault.chance,
+                   {.name = "chance",
+                    .type = ValueType::kRatio,
+                    .value = &fault.chance,
                     .doc = "Trigger: each time it could happen, with this chance."},
-                   {.name = "active", .type = ValueType::kRatio, .value = &fault.active,
+                   {.name = "active",
+                    .type = ValueType::kRatio,
+                    .value = &fault.active,
                     .doc = "The chance that this fault is on at all in a run."},
                    duration("after", fault.after, "Later than its trigger by this."),
                    duration("lasts", fault.lasts, "How long it lasts, or how late a message is."),
@@ -225,7 +237,9 @@ KeyGroup emit_keys(RuleSpec& rule) {
   return {.keys = {text("kind", rule.emit_kind, "Input, effect, message or tell that is made."),
                    text("node", rule.emit_node, "Where; '' is where the rule matched."),
                    text("slot", rule.emit_slot, "For which protocol; '' is the one that matched."),
-                   {.name = "fields", .type = ValueType::kFields, .value = &rule.emit_fields,
+                   {.name = "fields",
+                    .type = ValueType::kFields,
+                    .value = &rule.emit_fields,
                     .doc = "Its fields; the rest is 0."}}};
 }
 
@@ -244,7 +258,9 @@ KeyGroup rule_keys(RuleSpec& rule) {
   return {.keys = {required(text("id", rule.id, "Name of the rule in recordings.")),
                    required(match("on", rule.match, "Which events it changes.")),
                    required(choice("do", rule.act, kActNames, "What it does to them.")),
-                   {.name = "set", .type = ValueType::kFields, .value = &rule.set,
+                   {.name = "set",
+                    .type = ValueType::kFields,
+                    .value = &rule.set,
                     .doc = "set, fail, complete: fields and their values, field:NAME or node.PROBE.FIELD."},
                    duration("delay", rule.delay, "delay: by how much."),
                    emit_key(rule)}};
@@ -266,15 +282,21 @@ KeyGroup interleave_keys(InterleaveSpec& interleave) {
       },
       [](void* target, std::size_t index) { return point_keys(*static_cast<InterleaveSpec*>(target), index); }};
   return {.keys = {number("limit", interleave.limit, "Most orders that are tried.", 1),
-                   {.name = "points", .type = ValueType::kList, .value = points,
-                    .doc = "Named events whose orders are all tried.", .required = true}}};
+                   {.name = "points",
+                    .type = ValueType::kList,
+                    .value = points,
+                    .doc = "Named events whose orders are all tried.",
+                    .required = true}}};
 }
 
 KeyGroup budget_keys(BudgetSettings& budget) {
   return {.keys = {number("engines_down_max", budget.engines_down_max, "Ranks of engines that may be dead at a time."),
                    duration("virtual", budget.virtual_max, "Longest run, in virtual time.", 1),
-                   {.name = "events", .type = ValueType::kNumber, .value = &budget.events_max,
-                    .doc = "Longest run, in events.", .least = 1},
+                   {.name = "events",
+                    .type = ValueType::kNumber,
+                    .value = &budget.events_max,
+                    .doc = "Longest run, in events.",
+                    .least = 1},
                    duration("heal_at", budget.heal_at, "No new fault after this; 0s: when the work is done.")}};
 }
 
@@ -284,8 +306,11 @@ KeyGroup expect_keys(ExpectSettings& expect) {
   return {.keys = {choice("verdict", expect.verdict, kVerdictNames, "How the run must be judged."),
                    text("invariant", expect.invariant, "Of a violation: which one; '' is any."),
                    text("node", expect.node, "Of a violation: pattern of its node; '' is any."),
-                   {.name = "version", .type = ValueType::kNumber, .value = &expect.version,
-                    .doc = "Of a violation: its version.", .most = kMaxTime},
+                   {.name = "version",
+                    .type = ValueType::kNumber,
+                    .value = &expect.version,
+                    .doc = "Of a violation: its version.",
+                    .most = kMaxTime},
                    optional_choice("end", expect.end, kEnds, "How the training loop must have ended."),
                    word_choice("refused", expect.refused, kRefusals, "A refusal that must have happened."),
                    number("published", expect.published, "At least so many versions are published.")}};
@@ -302,7 +327,9 @@ Key defect_key(Scenario& scenario) {
   const GroupRef group{&scenario,
                        [](const void* target) { return !static_cast<const Scenario*>(target)->defect.empty(); },
                        [](void* target, int /*line*/) { return defect_keys(*static_cast<Scenario*>(target)); }};
-  return {.name = "defect", .type = ValueType::kMapping, .value = group,
+  return {.name = "defect",
+          .type = ValueType::kMapping,
+          .value = group,
           .doc = "What is built in wrongly in the half with_defect. A bare word is name."};
 }
 
@@ -319,23 +346,21 @@ void collect_keys(const std::string& prefix, const KeyGroup& group, std::vector<
 }  // namespace
 
 KeyGroup scenario_keys(Scenario& scenario) {
-  return {
-      .keys = {required(text("name", scenario.name, "Short name, used in file names.")),
-               text("why", scenario.why, "What it shows, in a sentence."),
-               mapping<model_keys>("model", scenario.model, "The model. A bare word is kind."),
-               mapping<train_keys>("train", scenario.train, "The trainer."),
-               mapping<rollout_keys>("rollout", scenario.rollout, "Engines and samples."),
-               mapping<work_keys>("work", scenario.work, "How much is done, and how patiently."),
-               mapping<link_keys>("links", scenario.links, "The network."),
-               mapping<device_keys>("devices", scenario.devices, "Devices and processes."),
-               list<fault_keys>("faults", scenario.faults, "What goes wrong."),
-               list<rule_keys>("rules", scenario.rules, "Inputs and effects that are rewritten."),
-               optional_mapping<interleave_keys>("interleave", scenario.interleave, "Orders of events, all tried."),
-               defect_key(scenario),
-               mapping<budget_keys>("budget", scenario.budget, "Where a run is cut off."),
-               mapping<expect_keys>("expect", scenario.expect, "What must come of it, without a defect."),
-               optional_mapping<expect_keys>("with_defect", scenario.expect_defect,
-                                             "What must come of the half with the defect.")}};
+  return {.keys = {required(text("name", scenario.name, "Short name, used in file names.")),
+                   text("why", scenario.why, "What it shows, in a sentence."),
+                   mapping<model_keys>("model", scenario.model, "The model. A bare word is kind."),
+                   mapping<train_keys>("train", scenario.train, "The trainer."),
+                   mapping<rollout_keys>("rollout", scenario.rollout, "Engines and samples."),
+                   mapping<work_keys>("work", scenario.work, "How much is done, and how patiently."),
+                   mapping<link_keys>("links", scenario.links, "The network."),
+                   mapping<device_keys>("devices", scenario.devices, "Devices and processes."),
+                   list<fault_keys>("faults", scenario.faults, "What goes wrong."),
+                   list<rule_keys>("rules", scenario.rules, "Inputs and effects that are rewritten."),
+                   optional_mapping<interleave_keys>("interleave", scenario.interleave, "Orders of events, all tried."),
+                   defect_key(scenario), mapping<budget_keys>("budget", scenario.budget, "Where a run is cut off."),
+                   mapping<expect_keys>("expect", scenario.expect, "What must come of it, without a defect."),
+                   optional_mapping<expect_keys>("with_defect", scenario.expect_defect,
+                                                 "What must come of the half with the defect.")}};
 }
 
 std::vector<KeyPath> all_keys(Scenario& scenario) {

@@ -1,7 +1,7 @@
 // The one table of what a scenario file may say: every key with its type, limits, default and meaning.
 //
-// A table is made for one Scenario and points into it: the reader writes through it, the printer reads through it, and the
-// JSON Schema, the reference in docs/scenarios.md and "did you mean" are made from it. A default is what a fresh
+// A table is made for one Scenario and points into it: the reader writes through it, the printer reads through it, and
+// the JSON Schema, the reference in docs/scenarios.md and "did you mean" are made from it. A default is what a fresh
 // Scenario holds. Valid as long as the Scenario stays where it is; an item of a list only until the next append.
 #pragma once
 #include <array>
@@ -19,7 +19,7 @@ namespace areal::config {
 
 enum class ValueType : std::uint8_t {
   kText,
-  kNumber,     // Whole.
+  kNumber,  // Whole.
   kFlag,
   kTime,       // "30s"
   kTimeRange,  // "200us..2ms" or one time.
@@ -28,9 +28,9 @@ enum class ValueType : std::uint8_t {
   kRatio,      // "1/500"
   kDecimal,    // "3e-6"; kept as text.
   kChoice,
-  kFields,     // A mapping of names that are not known here to scalars.
+  kFields,  // A mapping of names that are not known here to scalars.
   kMapping,
-  kList,       // Of mappings.
+  kList,  // Of mappings.
 };
 
 struct Key;
@@ -78,9 +78,9 @@ struct ListRef {
   }
 };
 
-using ValueRef =
-    std::variant<std::string*, std::uint32_t*, std::uint64_t*, std::int64_t*, bool*, Duration*, std::optional<Duration>*,
-                 DurationRange*, Ratio*, std::optional<Ratio>*, std::vector<FieldValue>*, ChoiceRef, GroupRef, ListRef>;
+using ValueRef = std::variant<std::string*, std::uint32_t*, std::uint64_t*, std::int64_t*, bool*, Duration*,
+                              std::optional<Duration>*, DurationRange*, Ratio*, std::optional<Ratio>*,
+                              std::vector<FieldValue>*, ChoiceRef, GroupRef, ListRef>;
 
 struct Key {
   std::string_view name;
@@ -97,15 +97,15 @@ KeyGroup scenario_keys(Scenario& scenario);
 
 // Words that name the kind in a match. Those that mean an input come last.
 inline constexpr std::array<std::string_view, 7> kKindWords = {"effect", "note",     "message", "tell",
-                                                              "input",  "received", "told"};
+                                                               "input",  "received", "told"};
 inline constexpr std::size_t kFirstInputWord = 4;
 
 struct KeyPath {
   std::string path;  // Relative to `scenario:`, as in "work.updates" and "faults[].at".
   Key key;
 };
-// Every key there is, in the order of the table. `scenario` gets one item in every list and every optional mapping, with
-// default values.
+// Every key there is, in the order of the table. `scenario` gets one item in every list and every optional mapping,
+// with default values.
 std::vector<KeyPath> all_keys(Scenario& scenario);
 
 }  // namespace areal::config

@@ -1,7 +1,7 @@
 // Prints a scenario as YAML with every default filled in, along the table of keys.
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "engine/config/scenario_keys.h"
 #include "engine/config/scenario_values.h"

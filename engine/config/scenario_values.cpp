@@ -1,12 +1,12 @@
 // Reads and prints numbers, times, sizes, ratios, decimals and words.
 #include "engine/config/scenario_values.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <type_traits>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "engine/base/text.h"
 
@@ -19,8 +19,12 @@ struct Unit64 {
 };
 
 // Largest first: a value is printed in the largest unit that it is a whole number of.
-constexpr std::array<Unit64, 6> kTimeUnits{{{"h", 3'600'000'000'000}, {"m", 60'000'000'000}, {"s", 1'000'000'000},
-                                            {"ms", 1'000'000}, {"us", 1'000}, {"ns", 1}}};
+constexpr std::array<Unit64, 6> kTimeUnits{{{"h", 3'600'000'000'000},
+                                            {"m", 60'000'000'000},
+                                            {"s", 1'000'000'000},
+                                            {"ms", 1'000'000},
+                                            {"us", 1'000},
+                                            {"ns", 1}}};
 constexpr std::array<Unit64, 5> kByteUnits{
     {{"TB", 1'000'000'000'000}, {"GB", 1'000'000'000}, {"MB", 1'000'000}, {"kB", 1'000}, {"B", 1}}};
 
@@ -172,14 +176,21 @@ Status store(Result<T> read, const ValueRef& target) {
 
 Status read_value(const YamlNode& node, const Key& key) {
   switch (key.type) {
-    case ValueType::kText: return store<std::string>(node.text, key.value);
-    case ValueType::kNumber: return store(read_number(node, key), key.value);
-    case ValueType::kTime: return store(read_time(node.text, key), key.value);
-    case ValueType::kTimeRange: return store(read_range(node.text, key), key.value);
+    case ValueType::kText:
+      return store<std::string>(node.text, key.value);
+    case ValueType::kNumber:
+      return store(read_number(node, key), key.value);
+    case ValueType::kTime:
+      return store(read_time(node.text, key), key.value);
+    case ValueType::kTimeRange:
+      return store(read_range(node.text, key), key.value);
     case ValueType::kBytes:
-    case ValueType::kRate: return store(read_bytes(node.text, key), key.value);
-    case ValueType::kRatio: return store(read_ratio(node.text), key.value);
-    case ValueType::kChoice: return read_choice(node, std::get<ChoiceRef>(key.value));
+    case ValueType::kRate:
+      return store(read_bytes(node.text, key), key.value);
+    case ValueType::kRatio:
+      return store(read_ratio(node.text), key.value);
+    case ValueType::kChoice:
+      return read_choice(node, std::get<ChoiceRef>(key.value));
     case ValueType::kDecimal:
       AREAL_TRY(check_decimal(node, key));
       return store<std::string>(node.text, key.value);
@@ -189,7 +200,8 @@ Status read_value(const YamlNode& node, const Key& key) {
       return Unit{};
     case ValueType::kFields:
     case ValueType::kMapping:
-    case ValueType::kList: break;
+    case ValueType::kList:
+      break;
   }
   return wrong_type(type_text(key), node);
 }
@@ -231,19 +243,32 @@ std::optional<std::string> value_text(const Key& key) {
 
 std::string type_text(const Key& key) {
   switch (key.type) {
-    case ValueType::kText: return "text";
-    case ValueType::kNumber: return "whole number";
-    case ValueType::kFlag: return "true or false";
-    case ValueType::kTime: return "time such as 30s, 10ms or 200us";
-    case ValueType::kTimeRange: return "time or range of times such as 200us..2ms";
-    case ValueType::kBytes: return "size such as 141GB";
-    case ValueType::kRate: return "rate such as 25GB/s";
-    case ValueType::kRatio: return "ratio such as 1/500";
-    case ValueType::kDecimal: return "decimal number such as 0.9 or 3e-6";
-    case ValueType::kChoice: return fmt::format("one of {}", fmt::join(std::get<ChoiceRef>(key.value).names, ", "));
-    case ValueType::kFields: return "mapping of fields to values";
-    case ValueType::kMapping: return "mapping";
-    case ValueType::kList: return "list";
+    case ValueType::kText:
+      return "text";
+    case ValueType::kNumber:
+      return "whole number";
+    case ValueType::kFlag:
+      return "true or false";
+    case ValueType::kTime:
+      return "time such as 30s, 10ms or 200us";
+    case ValueType::kTimeRange:
+      return "time or range of times such as 200us..2ms";
+    case ValueType::kBytes:
+      return "size such as 141GB";
+    case ValueType::kRate:
+      return "rate such as 25GB/s";
+    case ValueType::kRatio:
+      return "ratio such as 1/500";
+    case ValueType::kDecimal:
+      return "decimal number such as 0.9 or 3e-6";
+    case ValueType::kChoice:
+      return fmt::format("one of {}", fmt::join(std::get<ChoiceRef>(key.value).names, ", "));
+    case ValueType::kFields:
+      return "mapping of fields to values";
+    case ValueType::kMapping:
+      return "mapping";
+    case ValueType::kList:
+      return "list";
   }
   return {};
 }

@@ -12,8 +12,8 @@ namespace areal::config {
 // Stores the scalar `node` where `key` points. REQUIRES: key.type is a scalar type, node.kind is kScalar.
 Status read_value(const YamlNode& node, const Key& key);
 
-// The value as read_value() takes it, not quoted; nothing if there is none (an optional key that was left out, a mapping
-// or a list).
+// The value as read_value() takes it, not quoted; nothing if there is none (an optional key that was left out, a
+// mapping or a list).
 std::optional<std::string> value_text(const Key& key);
 
 // "whole number", "time such as 30s, 10ms or 200us": what a key of this type takes.

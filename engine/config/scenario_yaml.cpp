@@ -1,12 +1,12 @@
 // Walks a YAML tree along the table of keys and collects every problem on the way.
 #include "engine/config/scenario_yaml.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "engine/base/text.h"
 #include "engine/config/scenario_check.h"
@@ -100,7 +100,8 @@ class Reader {
       wrapped.children.front().key_line = node.line;
       return read_group(wrapped, group, path);
     }
-    if (node.kind == YamlKind::kNull) return add(node.line, path, "null not allowed (omit the key for its defaults)");
+    if (node.kind == YamlKind::kNull)
+      return add(null_line(node), path, "null not allowed (omit the key for its defaults)");
     if (node.kind != YamlKind::kMapping) {
       return add(node.line, path, fmt::format("expected mapping, got {}", shown(node)));
     }
@@ -124,6 +125,9 @@ class Reader {
     if (group.match != nullptr) check_kind(node, path);
   }
 
+  // A value that was left out is where its key is, not where the next token is.
+  static int null_line(const YamlNode& node) { return node.key_line > 0 ? node.key_line : node.line; }
+
   // The word that names the kind, or a field.
   void read_match_key(const YamlNode& child, EventMatch& match, const std::string& path) {
     if (child.kind != YamlKind::kScalar) {
@@ -140,10 +144,12 @@ class Reader {
   }
 
   void check_kind(const YamlNode& node, const std::string& path) {
-    const auto kinds = std::ranges::count_if(kKindWords, [&](std::string_view word) { return node.find(word) != nullptr; });
+    const auto kinds =
+        std::ranges::count_if(kKindWords, [&](std::string_view word) { return node.find(word) != nullptr; });
     if (kinds == 1) return;
-    add(node.line, path, fmt::format("{}; a match has one of {}", kinds == 0 ? "no kind" : "more than one kind",
-                                     fmt::join(kKindWords, ", ")));
+    add(node.line, path,
+        fmt::format("{}; a match has one of {}", kinds == 0 ? "no kind" : "more than one kind",
+                    fmt::join(kKindWords, ", ")));
   }
 
   void read_key(const YamlNode& node, const Key& key, const std::string& path) {
@@ -156,9 +162,11 @@ class Reader {
     }
     if (node.kind == YamlKind::kNull) {
       const std::optional<std::string> standard = value_text(key);
-      return add(node.line, path, key.required                      ? "null not allowed; the key is required"
-                                  : standard.value_or("").empty() ? "null not allowed (omit the key instead)"
-                                  : fmt::format("null not allowed (omit the key for the default {})", *standard));
+      return add(null_line(node), path,
+                 key.required ? "null not allowed; the key is required"
+                 : standard.value_or("").empty()
+                     ? "null not allowed (omit the key instead)"
+                     : fmt::format("null not allowed (omit the key for the default {})", *standard));
     }
     if (node.kind != YamlKind::kScalar) {
       return add(node.line, path, fmt::format("expected {}, got {}", type_text(key), shown(node)));
@@ -168,7 +176,8 @@ class Reader {
   }
 
   void read_list(const YamlNode& node, const ListRef& list, const std::string& path) {
-    if (node.kind == YamlKind::kNull) return add(node.line, path, "null not allowed (omit the key for an empty list)");
+    if (node.kind == YamlKind::kNull)
+      return add(null_line(node), path, "null not allowed (omit the key for an empty list)");
     if (node.kind != YamlKind::kList) return add(node.line, path, fmt::format("expected list, got {}", shown(node)));
     for (std::size_t i = 0; i < node.children.size(); ++i) {
       const YamlNode& child = node.children[i];
@@ -200,7 +209,8 @@ void apply_overrides(YamlNode& root, const std::vector<Override>& sets, std::vec
   YamlNode* top = root.find(kTop);
   if (top == nullptr) return;
   const std::string prefix = std::string(kTop) + ".";
-  for (const Override& set : sets) apply_override(*top, set.starts_with(prefix) ? set.substr(prefix.size()) : set, problems);
+  for (const Override& set : sets)
+    apply_override(*top, set.starts_with(prefix) ? set.substr(prefix.size()) : set, problems);
 }
 
 }  // namespace
@@ -238,9 +248,9 @@ std::string refusal_text(const std::string& file_name, const std::vector<Problem
   std::size_t width = 0;
   for (const Problem& problem : problems) width = std::max(width, std::min(problem.path.size(), kWidestPath));
   for (const Problem& problem : problems) {
-    const std::string place = problem.line > 0        ? fmt::format("line {}", problem.line)
+    const std::string place = problem.line > 0       ? fmt::format("line {}", problem.line)
                               : problem.path.empty() ? ""
-                                                      : "--set";
+                                                     : "--set";
     text += fmt::format("  {:<8} {:<{}}  {}\n", place, problem.path, width, problem.text);
   }
   return text;

@@ -1,7 +1,7 @@
 // Reads scenario files: YAML with one top key `scenario:`, turned into a Scenario, or into all that is wrong with it.
 //
-// Keys and their meaning are in the table of scenario_keys.h and in docs/scenarios.md. No exception leaves. The names of
-// kinds, fields and defects are checked later by those who know them, with the lines that a Scenario keeps. Pure
+// Keys and their meaning are in the table of scenario_keys.h and in docs/scenarios.md. No exception leaves. The names
+// of kinds, fields and defects are checked later by those who know them, with the lines that a Scenario keeps. Pure
 // functions, safe from any thread.
 #pragma once
 #include <optional>

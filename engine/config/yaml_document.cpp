@@ -1,15 +1,15 @@
 // Builds the tree from the parser's events, so that every value keeps its line and repeated keys are seen.
 #include "engine/config/yaml_document.h"
 
-#include <algorithm>
-#include <exception>
-#include <sstream>
-#include <utility>
-
 #include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <exception>
+#include <sstream>
+#include <utility>
 
 namespace areal::config {
 namespace {
@@ -99,8 +99,8 @@ class TreeBuilder final : public YAML::EventHandler {
       return;
     }
     if (const YamlNode* first = parent.node.find(key.text)) {
-      problems_->push_back({key.line, "", fmt::format("key '{}' is given twice; first in line {}", key.text,
-                                                      first->key_line)});
+      problems_->push_back(
+          {key.line, "", fmt::format("key '{}' is given twice; first in line {}", key.text, first->key_line)});
       return;
     }
     value.key = key.text;
@@ -191,10 +191,14 @@ YamlNode* YamlNode::find(std::string_view name) {
 
 std::string shown(const YamlNode& node) {
   switch (node.kind) {
-    case YamlKind::kNull: return "null";
-    case YamlKind::kMapping: return "a mapping";
-    case YamlKind::kList: return "a list";
-    case YamlKind::kScalar: break;
+    case YamlKind::kNull:
+      return "null";
+    case YamlKind::kMapping:
+      return "a mapping";
+    case YamlKind::kList:
+      return "a list";
+    case YamlKind::kScalar:
+      break;
   }
   constexpr std::size_t kMaxShown = 80;
   const std::string cut = node.text.size() <= kMaxShown ? node.text : node.text.substr(0, kMaxShown) + "...";

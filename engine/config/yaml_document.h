@@ -23,9 +23,9 @@ enum class YamlKind : std::uint8_t { kNull, kScalar, kMapping, kList };
 struct YamlNode {
   YamlKind kind = YamlKind::kNull;
   int line = 0;
-  bool quoted = false;   // A scalar that is a string whatever it looks like.
+  bool quoted = false;    // A scalar that is a string whatever it looks like.
   std::string text = {};  // Of a scalar.
-  std::string key = {};  // Under which the parent mapping holds it.
+  std::string key = {};   // Under which the parent mapping holds it.
   int key_line = 0;
   std::vector<YamlNode> children = {};
 
