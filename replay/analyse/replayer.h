@@ -1,0 +1,49 @@
+// Compares a run, line by line while it happens, with a recording of it.
+//
+// A trace sink: feed it the run that is to repeat the recording. Blocks are decoded as they are needed, so memory does
+// not grow with the recording. The first line that differs is kept; nothing is compared after it.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "replay/analyse/trace_lines.h"
+
+namespace areal::analyse {
+
+struct ReplayDifference {
+  std::uint64_t seq = 0;  // Of the event at which, or after which, the two part.
+  std::string recorded;   // In words.
+  std::string replayed;
+};
+
+class ReplayComparer final : public port::TraceSink {
+ public:
+  explicit ReplayComparer(const record::RunReader& reader) : reader_(reader), lines_(reader, 0) {}
+
+  void on_event(const port::TraceEvent& event) override;
+  void on_state(NodeId node, SlotId slot, const Digest128& digest) override { compare(StateLine{node, slot, digest}); }
+  void on_stream(std::uint32_t stream, std::string_view name) override {
+    compare(StreamLine{stream, std::string(name)});
+  }
+  void on_decision(const port::Decision& decision) override { compare(decision); }
+
+  // The run ended: lines of the recording that it did not repeat are a difference too.
+  void finish();
+
+  [[nodiscard]] const std::optional<ReplayDifference>& difference() const { return difference_; }
+  [[nodiscard]] std::uint64_t compared() const { return compared_; }
+  // Why the recording could not be read to its end; empty if it could.
+  [[nodiscard]] const std::string& error() const { return error_; }
+
+ private:
+  void compare(const TraceLine& line);
+
+  const record::RunReader& reader_;
+  LineStream lines_;
+  std::uint64_t last_seq_ = 0;
+  std::uint64_t compared_ = 0;
+  std::optional<ReplayDifference> difference_;
+  std::string error_;
+};
+
+}  // namespace areal::analyse

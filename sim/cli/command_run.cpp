@@ -1,0 +1,171 @@
+// `areal-sim SCENARIO.yaml`: one run, told as a story, judged, and recorded if asked to.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+
+#include "engine/base/text.h"
+#include "replay/record/meta_file.h"
+#include "sim/cli/command.h"
+#include "sim/cli/failure.h"
+#include "sim/cli/output_json.h"
+#include "sim/cli/output_junit.h"
+#include "sim/cli/recording.h"
+#include "sim/cli/story.h"
+
+namespace areal::cli {
+namespace {
+
+volatile std::sig_atomic_t g_interrupted = 0;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): a signal's
+
+// Everybody who listens to the run.
+class Listeners final : public sim::RunObserver {
+ public:
+  void add(port::TraceSink* sink) { sinks_.push_back(sink); }
+  void on_event(const port::TraceEvent& event) override {
+    for (port::TraceSink* sink : sinks_) sink->on_event(event);
+  }
+  void on_state(NodeId node, SlotId slot, const Digest128& digest) override {
+    for (port::TraceSink* sink : sinks_) sink->on_state(node, slot, digest);
+  }
+  void on_stream(std::uint32_t stream, std::string_view name) override {
+    for (port::TraceSink* sink : sinks_) sink->on_stream(stream, name);
+  }
+  void on_decision(const port::Decision& decision) override {
+    for (port::TraceSink* sink : sinks_) sink->on_decision(decision);
+  }
+  bool keep_going(const sim::World& /*world*/) override { return g_interrupted == 0; }
+
+ private:
+  std::vector<port::TraceSink*> sinks_;
+};
+
+std::string verdict_word(const sim::RunResult& result) {
+  switch (result.verdict) {
+    case config::Verdict::kHeld:
+      return "HELD ";
+    case config::Verdict::kSafety:
+      return "FAIL ";
+    case config::Verdict::kInconclusive:
+      return "INCONCLUSIVE ";
+    case config::Verdict::kLiveness:
+      return "STUCK ";
+  }
+  return {};
+}
+
+void print_summary(const Loaded& loaded, const sim::RunResult& result, const Story::Totals& totals, double wall_s) {
+  std::uint64_t applied = 0;
+  std::uint64_t scheduled = 0;
+  for (const sim::FaultCount& fault : result.faults) applied += fault.applied, scheduled += fault.scheduled;
+  const std::uint64_t samples = totals.groups_accepted * loaded.room->scenario.rollout.samples;
+  fmt::print("\n{} {} updates ({} full, {} delta), {} failed attempts; {} samples in {} groups, {} rejected, {} resubmitted\n",
+             verdict_word(result), result.published, totals.full, totals.delta, totals.failed_attempts,
+             count_text(samples), totals.groups_accepted, totals.groups_rejected, totals.resubmitted);
+  fmt::print("      {} tokens labelled, most staleness {} of {}; {} port leases, {} receipts\n", count_text(totals.tokens),
+             totals.most_staleness, loaded.room->scenario.rollout.staleness, totals.leases, totals.receipts);
+  fmt::print("      faults {} applied of {}; {} violations\n", applied, scheduled, result.violations.all().size());
+  for (const std::string& blind : result.blind) fmt::print("      not seen: {}\n", blind);
+  fmt::print("      virtual {}   wall {:.3f} s   events {}   digest {}\n", to_text(Duration{result.ended_at.ns}), wall_s,
+             count_text(result.events), to_hex(result.digest));
+}
+
+// Runs it once more and says whether it came out the same, so that the command printed last was really run.
+bool reproduces(const Loaded& loaded, const sim::RunSettings& settings, const sim::RunResult& result) {
+  static_cast<void>(loaded);
+  auto again = sim::run_once(settings, nullptr);
+  return again && again->digest == result.digest && again->verdict == result.verdict;
+}
+
+bool set_until(sim::RunSettings& settings, const std::string& until) {
+  if (until.empty()) return true;
+  if (const auto time = parse_duration(until)) {
+    settings.until = Instant{} + *time;
+    return true;
+  }
+  char* end = nullptr;
+  settings.until_event = std::strtoull(until.c_str(), &end, 10);
+  return end != until.c_str() && *end == '\0' && settings.until_event > 0;
+}
+
+std::uint64_t fresh_seed() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  return mix_words(static_cast<std::uint64_t>(now), static_cast<std::uint64_t>(getpid())) & 0xFFFFFFFF;
+}
+
+int write_outputs(const Arguments& arguments, const Loaded& loaded, std::uint64_t seed, const sim::RunResult& result) {
+  const std::string& scenario = arguments.files.front();
+  if (!arguments.json.empty() && !write_json(arguments.json, {scenario, loaded.half, seed, loaded.room->setup, result})) return 1;
+  if (!arguments.junit.empty() && !write_junit(arguments.junit, {scenario, loaded.half, seed, loaded.room->setup, result})) return 1;
+  return 0;
+}
+
+}  // namespace
+
+int command_run(const Arguments& arguments) {
+  const std::string& file = arguments.files.front();
+  const auto loaded = load_scenario(file, arguments.sets, arguments.half);
+  if (!loaded) return kBadUsage;
+  const std::uint64_t seed = arguments.seed.value_or(fresh_seed());
+  sim::RunSettings settings = settings_of(*loaded, seed, arguments.profile);
+  if (!set_until(settings, arguments.until)) {
+    fmt::print(stderr, "--until {}: write a time (45s) or the number of an event\n", arguments.until);
+    return kBadUsage;
+  }
+  fmt::print("{}   {}   seed {:#x}   profile {}{}\n", program_version(), file, seed, profile_name(arguments.profile),
+             loaded->half.empty() ? "" : "   " + loaded->half);
+  std::fflush(stdout);
+
+  Story story(*loaded->room, arguments.quiet ? std::fopen("/dev/null", "w") : stdout);
+  CauseLog log;
+  Listeners listeners;
+  listeners.add(&story);
+  listeners.add(&log);
+  std::unique_ptr<record::Recorder> recorder;
+  if (!arguments.record.empty()) {
+    auto opened = open_recording(arguments.record, *loaded, seed, arguments);
+    if (!opened) {
+      fmt::print(stderr, "{}: {}\n", arguments.record, opened.error().detail);
+      return kBadUsage;
+    }
+    recorder = std::move(*opened);
+    listeners.add(recorder.get());
+  }
+  std::signal(SIGINT, [](int) { g_interrupted = 1; });
+  story.print_head();
+  const auto begin = std::chrono::steady_clock::now();
+  auto run = sim::run_once(settings, &listeners);
+  const double wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (!run) {
+    fmt::print(stderr, "{} has 1 problem; nothing was started.\n  {}\n", file, run.error().detail);
+    return kBadUsage;
+  }
+  const sim::RunResult& result = *run;
+  print_summary(*loaded, result, story.totals(), wall_s);
+  if (recorder != nullptr) {
+    const Status closed = close_recording(*recorder, result);
+    if (!closed) {
+      fmt::print(stderr, "{}: the recording is incomplete: {}\n", arguments.record, closed.error().detail);
+      return kInternalError;
+    }
+    static_cast<void>(record::write_meta(arguments.record, {{{"wall_seconds", fmt::format("{:.3f}", wall_s)},
+                                                             {"scenario_file", file}}}));
+    fmt::print("      recording {}\n", arguments.record);
+  }
+  if (write_outputs(arguments, *loaded, seed, result) != 0) return kInternalError;
+  if (g_interrupted != 0) return kInterrupted;
+  const std::string unmet = sim::unmet_expectation(loaded->expect, result, *loaded->room->setup);
+  if (!unmet.empty()) fmt::print("      expectation not met: {}\n", unmet);
+  const bool excused = unmet.empty() && loaded->expect.verdict == config::Verdict::kHeld;
+  if (excused) return 0;
+  if (result.verdict == config::Verdict::kHeld) return unmet.empty() ? 0 : 1;
+  print_failure(*loaded, result, log, seed);
+  const bool same = reproduces(*loaded, settings, result);
+  fmt::print("  determinism  run again: {}\n", same ? "same verdict, digest equal" : "NOT THE SAME");
+  fmt::print("reproduce: {}\n", reproduce_command(arguments, file, seed, loaded->half));
+  return same ? sim::exit_code(result.verdict) : kNondeterministic;
+}
+
+}  // namespace areal::cli
