@@ -16,8 +16,8 @@ bool Callee::admit(const port::MessageIn& message, Outbox& out) {
   if (const RequestId* floor = forgotten_.find(asker); floor != nullptr && key.request <= *floor) return false;
   if (key.request.value % kWindow == 0) {  // Once a window, forget the one before the last.
     const RequestId floor{key.request.value - kWindow};
-    seen_.erase_if([&](const RequestKey& old, const RememberedReply&) {
-      return old.from == key.from && old.slot == key.slot && old.request <= floor;
+    seen_.erase_if([&](const RequestKey& old, const RememberedReply& reply) {
+      return reply.body.kind != 0 && old.from == key.from && old.slot == key.slot && old.request <= floor;
     });
     if (!forgotten_.edit(asker, [&](RequestId& value) { value = floor; })) forgotten_.insert(asker, floor);
   }

@@ -2,7 +2,7 @@
 //
 // Remembers the answers of the last requests of every caller. A request that is asked again while it is being worked on
 // is let go (its answer will come); one that was answered is answered again with the same words; one that is too old to
-// be remembered is ignored.
+// be remembered is ignored. What has not been answered yet is never forgotten.
 #pragma once
 #include <cstdint>
 

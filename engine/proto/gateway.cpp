@@ -124,6 +124,7 @@ void Gateway::lose_worker(std::uint32_t rank, Outbox& out) {
       break;
     case Step::kRollingBack:
     case Step::kAborting:
+    case Step::kWarningRouter:
     case Step::kTearingDown:
     case Step::kReturningPort:
       if (forgotten > 0 && outstanding_ == 0) settled(out);
@@ -230,6 +231,9 @@ void Gateway::settled(Outbox& out) {
       break;
     case Step::kAborting:
       tear_down(out);
+      break;
+    case Step::kWarningRouter:
+      tear_down_members(out);
       break;
     case Step::kRollingBack:
     case Step::kTearingDown:

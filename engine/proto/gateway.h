@@ -48,7 +48,7 @@ class Gateway {
  private:
   enum class Step : std::uint8_t {
     kIdle, kReporting, kReservingPort, kInitialising, kRollingBack, kPreparing, kExecuting, kPersisting, kCommitting,
-    kAborting, kTearingDown, kReturningPort
+    kAborting, kWarningRouter, kTearingDown, kReturningPort
   };
   struct PendingUpdate {
     RequestKey key;
@@ -89,11 +89,14 @@ class Gateway {
   void publish(Outbox& out);
   void fail_attempt(Outcome outcome, NodeId peer, Outbox& out);
   void tear_down(Outbox& out);
+  void warn_router(Outbox& out);
+  void tear_down_members(Outbox& out);
   void torn_down(Outbox& out);
   void end_epoch(Outbox& out);
   void answer_update(Outcome outcome, Outbox& out);
   void note_state(port::PairState state, Outbox& out) const;
   [[nodiscard]] FullReason reason_of_attempt() const;
+  [[nodiscard]] bool is_unproven(std::uint32_t engine) const;
 
   GatewayOptions options_;
   ClusterMap cluster_;

@@ -76,7 +76,7 @@ void Gateway::init_settled(Outbox& out) {
     note_state(port::PairState::kRollingBack, out);
     fan_out(Step::kRollingBack, [&](std::uint32_t rank) {
       const bool infers = rank < cluster_.infer_world();
-      return Teardown{epoch_, infers && lost_engines_[rank / cluster_.engine_world] != 0};
+      return Teardown{epoch_, infers && is_unproven(rank / cluster_.engine_world)};
     }, out);
     return;
   }
@@ -181,6 +181,9 @@ void Gateway::answer_update(Outcome outcome, Outbox& out) {
 
 // ---- Failure ----
 
+// A replaced rank holds version 0 as loaded, which is proven as long as nothing else was published.
+bool Gateway::is_unproven(std::uint32_t engine) const { return version_ != 0 && lost_engines_[engine] != 0; }
+
 // The error may have left ranks inside a collective: break the pair, end the epoch, start anew.
 void Gateway::fail_attempt(Outcome outcome, NodeId peer, Outbox& out) {
   out.note(port::UpdateEnded{epoch_, update_->version, update_->attempts, outcome, peer});
@@ -197,9 +200,28 @@ void Gateway::tear_down(Outbox& out) {
   registry_.begin_teardown(kPair);
   if (!closing_) broken_since_publish_ = true;
   note_state(port::PairState::kTearingDown, out);
+  warn_router(out);
+}
+
+// An engine that lost a rank will refuse to serve: whoever sends it work must know before it does.
+void Gateway::warn_router(Outbox& out) {
+  step_ = Step::kWarningRouter;
+  failed_ = false;
+  outstanding_ = 0;
+  for (std::uint32_t rank = 0; rank < cluster_.infer_world(); ++rank) {
+    const Worker& worker = workers_.at(rank);
+    const bool lost = lost_engines_[rank / cluster_.engine_world] != 0;
+    if (worker.alive || worker.incarnation == 0 || !lost) continue;
+    caller_.ask(cluster_.router, kRouterSlot, WorkerExited{worker.node, worker.incarnation}, out);
+    ++outstanding_;
+  }
+  if (outstanding_ == 0) tear_down_members(out);
+}
+
+void Gateway::tear_down_members(Outbox& out) {
   fan_out(Step::kTearingDown, [&](std::uint32_t rank) {
     const bool infers = rank < cluster_.infer_world();
-    return Teardown{epoch_, infers && lost_engines_[rank / cluster_.engine_world] != 0};
+    return Teardown{epoch_, infers && is_unproven(rank / cluster_.engine_world)};
   }, out);
 }
 

@@ -181,7 +181,13 @@ void Guard::replace_later(NodeId node, Outbox& out) {
 void Guard::on_timer(const port::TimerFired& fired, Outbox& out) {
   const NodeId node{fired.timer.value};
   if (const GuardChild* child = children_.find(node); child != nullptr) {
-    if (child->phase == ChildPhase::kWaiting) lease_child(node, out);
+    if (child->phase != ChildPhase::kWaiting) return;
+    // A replacement that nobody expects could be sent work as if it were the one before.
+    if (death_is_untold(node)) {
+      out.push(port::ArmTimer{timer_of(node), options_.lease_retry});
+    } else {
+      lease_child(node, out);
+    }
     return;
   }
   const Caller::FiredResult result = calls_.on_timer(fired, out);
@@ -208,6 +214,14 @@ bool Guard::is_news(const Record& body) const {
     news = child != nullptr && child->phase != ChildPhase::kAlive && child->incarnation == exited.incarnation;
   });
   return news;
+}
+
+bool Guard::death_is_untold(NodeId node) const {
+  return std::ranges::any_of(calls_.pending(), [&](const auto& entry) {
+    bool untold = false;
+    dispatch_record<WorkerExited>(entry.value.body, [&](const WorkerExited& exited) { untold = exited.node == node; });
+    return untold;
+  });
 }
 
 bool Guard::is_worker(NodeId node) const {

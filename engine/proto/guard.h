@@ -94,6 +94,8 @@ class Guard {
   void announce(const T& news, Outbox& out);
   // Whether a message that was given up still says the last that is known of its node.
   [[nodiscard]] bool is_news(const Record& body) const;
+  // A listener has not acknowledged yet that the child died.
+  [[nodiscard]] bool death_is_untold(NodeId node) const;
   [[nodiscard]] bool is_worker(NodeId node) const;
   [[nodiscard]] bool holds(std::uint16_t port) const;
   void note_lease(std::uint16_t port, port::LeaseState state, NodeId holder, Incarnation incarnation,

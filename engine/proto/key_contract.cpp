@@ -73,7 +73,7 @@ Result<std::vector<MatchedName>> match_names(const MetaSet& train, const MetaSet
   std::vector<std::string_view> unsupported;
   const auto note_extra = [&](std::string_view name) {
     extra.push_back(name);
-    if (!is_tied_alias(name, ours)) unsupported.push_back(name);
+    if (policy.refuses_unmatched() && !is_tied_alias(name, ours)) unsupported.push_back(name);
   };
   auto theirs_at = theirs.begin();
   for (const NamedParameter& our : ours) {

@@ -38,7 +38,6 @@ Result<World> World::make(std::shared_ptr<const Room> room, std::uint64_t seed, 
   const std::uint32_t infer_world = room->cluster.infer_world();
   world.link_free_.assign(room->cluster.world(), {});
   world.engines_.resize(room->cluster.engines);
-  for (EngineState& engine : world.engines_) engine.fenced.assign(room->cluster.engine_world, 0);
   for (std::uint32_t rank = 0; rank < room->cluster.train_world(); ++rank) {
     world.trainers_.emplace_back(room->tiny, rank);
   }

@@ -119,7 +119,6 @@ class World {
   port::ComputeDone do_work(NodeId node, const port::StartCompute& asked, bool cut_short);
   void train_work(const RoomNode& place, const port::StartCompute& asked, port::ComputeDone& done);
   void engine_work(const RoomNode& place, const port::StartCompute& asked, bool cut_short, port::ComputeDone& done);
-  void fenced(const RoomNode& place, Version version);
   void engine_lost_rank(EngineId engine);
   port::ComputeDone generated(NodeId node, const SimCompute& compute, port::Outcome outcome) const;
   [[nodiscard]] Duration duration_of(const port::StartCompute& asked) const;
@@ -148,9 +147,8 @@ class World {
     AREAL_FIELDS(value)
   };
   struct EngineState {
-    bool broken = false;  // A rank died since all ranks last had equal, fenced weights: nothing can be generated.
-    std::vector<Version> fenced;  // By infer rank, since it broke.
-    AREAL_FIELDS(broken, fenced)
+    bool broken = false;  // A rank died since the ranks last met: nothing can be generated.
+    AREAL_FIELDS(broken)
   };
 
   std::shared_ptr<const Room> room_;

@@ -218,8 +218,12 @@ void World::train_work(const RoomNode& place, const port::StartCompute& asked, p
     devices_[place.id.value - 1].model_bytes = room_->model_bytes[place.transfer_rank];
     done.total = room_->members->at(place.transfer_rank).tensors;
     done.digest = trainer.digest();
+  } else if (asked.what == ComputeKind::kTrainStep && trainer.steps() + 1 != asked.version) {
+    done.outcome = port::Outcome::kMismatch;  // It holds other weights than the step starts from.
   } else if (asked.what == ComputeKind::kTrainStep) {
     done.digest = trainer.step(asked.seed);
+  } else if (asked.what == ComputeKind::kPack && trainer.steps() != asked.version) {
+    done.outcome = port::Outcome::kMismatch;  // Its weights are of another version.
   } else if (asked.what == ComputeKind::kPack) {
     packed_[place.train_rank] = trainer.pack();
     done.count = packed_[place.train_rank].elements;
@@ -255,8 +259,6 @@ void World::engine_work(const RoomNode& place, const port::StartCompute& asked, 
       break;
     }
     case ComputeKind::kFence:
-      fenced(place, asked.version);
-      break;
     case ComputeKind::kTrainStep:
     case ComputeKind::kPack:
     case ComputeKind::kGenerate:
@@ -274,9 +276,7 @@ void World::weights_changed(EngineId engine) {
 }
 
 void World::engine_lost_rank(EngineId id) {
-  EngineState& engine = engines_[id.value];
-  engine.broken = true;
-  std::ranges::fill(engine.fenced, 0);
+  engines_[id.value].broken = true;
   const NodeId server = room_->cluster.server(id);
   for (SimCompute& compute : devices_[server.value - 1].running) {
     if (compute.asked.what != ComputeKind::kGenerate || compute.parked) continue;
@@ -288,13 +288,6 @@ void World::engine_lost_rank(EngineId id) {
                                                                        .a = 1,
                                                                        .erased = {}});
   }
-}
-
-void World::fenced(const RoomNode& place, Version version) {
-  EngineState& engine = engines_[place.engine.value];
-  engine.fenced[place.infer_rank] = version;
-  const bool whole = std::ranges::all_of(engine.fenced, [&](Version v) { return v == version; });
-  if (whole && version != 0) engine.broken = false;
 }
 
 }  // namespace areal::sim

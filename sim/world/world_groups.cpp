@@ -32,6 +32,8 @@ void World::join(NodeId node, SlotId slot, const port::JoinGroup& asked, const n
   group.members.push_back(std::move(member));
   if (!group.is_bijection()) return;
   group.complete = true;
+  // The ranks of an engine meet again with everybody else: it can generate from here on.
+  for (EngineState& engine : engines_) engine.broken = false;
   for (const GroupMember& one : group.members) {
     post_input(one.node, one.slot, port::GroupJoined{group.id, port::Outcome::kOk}, origin, kRendezvousTime);
   }
