@@ -59,7 +59,9 @@ void Router::on_set_version(const port::MessageIn& message, const SetVersion& se
 }
 
 void Router::on_exited(const port::MessageIn& message, const WorkerExited& exited, Outbox& out) {
-  if (!is_guard(message.from)) return refuse(message, Refusal::kUnknown, exited.node.value, out);
+  // The gateway warns of an engine that it will tell to refuse, whether or not the guard's report is through.
+  const bool may_say = is_guard(message.from) || message.from == cluster_.gateway;
+  if (!may_say) return refuse(message, Refusal::kUnknown, exited.node.value, out);
   if (!members_.admit(message, out)) return;
   const std::optional<std::size_t> index = rank_of(exited.node);
   if (index.has_value() && exited.incarnation >= ranks_[*index].incarnation) {

@@ -116,6 +116,15 @@ TEST_F(RouterTest, ARepeatedRequestIsAnsweredAgainWithTheSameEngine) {
   EXPECT_TRUE(router.notes<port::Routed>().empty());
 }
 
+// It warns before it tells the other ranks of that engine to refuse, and does not go on before the answer.
+TEST_F(RouterTest, TheGatewayMayReportADeathToo) {
+  publish(1);
+  router.request(kGateway, kGatewaySlot, 1, WorkerExited{server_node(1), 1});
+  EXPECT_TRUE(router.notes<port::Refused>().empty());
+  EXPECT_EQ(router.sends<Ack>().size(), 1U);
+  EXPECT_EQ(engines(2), (Picks{0, 2}));
+}
+
 TEST_F(RouterTest, StrangersPublishNothingAndKillNobody) {
   publish(0);
   router.request(kStranger, kTrainLoopSlot, 1, SetVersion{9});
