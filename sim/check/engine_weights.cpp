@@ -72,6 +72,7 @@ void EngineWeights::on_event(const port::TraceEvent& event) {
 void EngineWeights::on_applied(const port::TraceEvent& event, const port::Applied& applied) {
   Engine* engine = nullptr;
   Rank* rank = rank_of(event.node, &engine);
+  if (rank == nullptr) return;
   rank->applying = 0;
   Held& pending = engine->pending;
   const bool same =
@@ -87,6 +88,7 @@ void EngineWeights::on_applied(const port::TraceEvent& event, const port::Applie
 void EngineWeights::on_loaded(const port::TraceEvent& event, const Digest128& digest) {
   Engine* engine = nullptr;
   const Rank* rank = rank_of(event.node, &engine);
+  if (rank == nullptr) return;
   engine->loading.seq = event.seq;
   collect(*engine, engine->loading, engine->loaded, rank->place, digest);
 }

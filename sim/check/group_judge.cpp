@@ -201,6 +201,7 @@ void GroupJudge::judge_meeting(const port::TraceEvent& event, const Group& group
     if (same > most || (same == most && candidate.seq < best->seq)) best = &candidate, most = same;
     if (most == meeting.posted) break;
   }
+  if (best == nullptr) return;
   if (most == meeting.posted) {
     if (meeting.posted == group.world) judge_sizes(event, group, meeting, out);
     return;

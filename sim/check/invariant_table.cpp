@@ -273,6 +273,7 @@ constexpr bool judged_rows_come_first() {
   return true;
 }
 static_assert(judged_rows_come_first());
+static_assert(kRows.size() <= 256, "an id is one byte");
 
 }  // namespace
 

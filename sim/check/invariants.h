@@ -13,7 +13,7 @@
 namespace areal::sim {
 
 // Invariants with a judge. The value is the row of the table.
-enum class InvariantId : std::uint16_t {
+enum class InvariantId : std::uint8_t {
   kInv1,
   kInv2,
   kInv3,

@@ -47,6 +47,9 @@ class Judge {
 // Gives a judge its clone().
 template <class Derived>
 class JudgeOf : public Judge {
+  friend Derived;
+  JudgeOf() = default;
+
  public:
   [[nodiscard]] std::unique_ptr<Judge> clone() const override {
     return std::make_unique<Derived>(static_cast<const Derived&>(*this));

@@ -38,9 +38,9 @@ std::uint32_t JudgeSetup::engines() const {
 std::vector<NodeId> JudgeSetup::ranks_of(EngineId engine) const {
   std::vector<const JudgeNode*> found;
   for (const JudgeNode& node : nodes) {
-    if (node.infer_rank != kNoRank && node.engine == engine) found.push_back(&node);
+    if (node.infer_rank == kNoRank || node.engine != engine) continue;
+    found.insert(std::ranges::upper_bound(found, node.infer_rank, {}, &JudgeNode::infer_rank), &node);
   }
-  std::ranges::stable_sort(found, {}, &JudgeNode::infer_rank);
   std::vector<NodeId> ids;
   for (const JudgeNode* node : found) ids.push_back(node->id);
   return ids;

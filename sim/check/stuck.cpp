@@ -9,11 +9,13 @@ namespace {
 // Edges that can be part of a cycle, by waiting node.
 std::vector<WaitEdge> sorted_edges(std::span<const WaitEdge> edges) {
   std::vector<WaitEdge> sorted;
+  const auto before = [](const WaitEdge& a, const WaitEdge& b) {
+    return a.from != b.from ? a.from < b.from : a.on < b.on;
+  };
   for (const WaitEdge& edge : edges) {
-    if (edge.on != NodeId{} && edge.from != NodeId{} && edge.on != edge.from) sorted.push_back(edge);
+    if (edge.on == NodeId{} || edge.from == NodeId{} || edge.on == edge.from) continue;
+    sorted.insert(std::ranges::upper_bound(sorted, edge, before), edge);
   }
-  std::ranges::stable_sort(
-      sorted, [](const WaitEdge& a, const WaitEdge& b) { return a.from != b.from ? a.from < b.from : a.on < b.on; });
   return sorted;
 }
 
