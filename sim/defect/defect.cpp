@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "sim/defect/batch_defects.h"
+#include "sim/defect/group_defects.h"
+#include "sim/defect/serving_defects.h"
 
 namespace areal::sim {
 namespace {
@@ -14,15 +15,28 @@ constexpr std::array kDefects{
     Defect{"check_then_lock", "H03", "The pause flag is checked once, and the writer's lock is taken in a later step.",
            "check_then_lock"},
     Defect{"constant_barrier_key", "H20",
-           "Every barrier of a group has the same key, so that uses of it are not told apart.", "",
+           "Every barrier that ends an update has the same key, so that uses of it are not told apart.", "",
            constant_barrier_key},
+    Defect{"ignore_update_error", "GAP-02", "An update that failed is published all the same.", "ignore_update_error"},
+    Defect{"listener_ignores_timeout", "H47", "A member of a group never gives up waiting for another.", "",
+           listener_ignores_timeout},
     Defect{"not_idempotent", "GAP-06", "An update request that comes again is acted on again.", "not_idempotent"},
     Defect{"plan_from_storage_dtype", "H17", "The sender's plan has the stored element type, not the one on the wire.",
            "", plan_from_storage_dtype},
-    Defect{"resume_in_finally", "H27", "An engine serves again after an update, also if it was applied in part.",
-           "resume_in_finally"},
+    Defect{"rank_from_engine_index", "H44", "Every rank of an engine claims the engine's number as its rank.", "",
+           rank_from_engine_index},
+    Defect{"register_before_sync", "H06", "An engine gets requests as soon as its processes run.",
+           "register_before_sync"},
+    Defect{"report_storage_dtype", "H17", "The sender reports the stored element type when it prepares an update.", "",
+           report_storage_dtype},
+    Defect{"reread_version_on_record", "H08", "The version of an answer is read anew when the answer is recorded.", "",
+           reread_version_on_record},
+    Defect{"resume_in_finally", "H27", "An engine serves again after an update, also if it was applied in part.", "",
+           resume_in_finally},
     Defect{"skip_unmatched", "H41", "Tensors without a partner on the engine's side are left out without a word.",
            "skip_unmatched"},
+    Defect{"version_bump_aborts", "H34", "Telling an engine the new version ends everything that it works on.", "",
+           version_bump_aborts},
 };
 static_assert(std::ranges::is_sorted(kDefects, {}, &Defect::name));
 

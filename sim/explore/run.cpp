@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/port/trace_digest.h"
+#include "sim/explore/order_keeper.h"
 
 namespace areal::sim {
 namespace {
@@ -68,14 +69,17 @@ std::vector<WaitEdge> edges_of(const World& world) {
 
 class Run {
  public:
-  Run(const RunSettings& settings, World world, RunObserver* observer)
-      : settings_(settings), world_(std::move(world)), observer_(observer),
+  Run(const RunSettings& settings, World world, std::optional<OrderKeeper> keeper, RunObserver* observer)
+      : settings_(settings), world_(std::move(world)), keeper_(std::move(keeper)), observer_(observer),
         listener_(make_judges(settings.room->setup), observer) {}
 
   RunResult finish() {
     if (settings_.decisions) world_.decisions().force(*settings_.decisions, Beyond::kDraw);
     world_.start(listener_);
-    while (may_go_on()) world_.step(listener_);
+    while (may_go_on()) {
+      if (keeper_) keeper_->before_step(world_);
+      world_.step(listener_);
+    }
     conclude();
     return std::move(result_);
   }
@@ -132,6 +136,7 @@ class Run {
       result_.verdict = config::Verdict::kLiveness;
       result_.why = "the training loop ended early: " + std::string(areal::to_text(world_.ended()->end));
     }
+    result_.order_kept = !keeper_ || keeper_->kept();
     result_.digest = listener_.digest_.digest();
     result_.events = world_.events();
     result_.ended_at = world_.now();
@@ -158,24 +163,31 @@ class Run {
 
   const RunSettings& settings_;
   World world_;
+  std::optional<OrderKeeper> keeper_;
   RunObserver* observer_;
   Listener listener_;
   RunResult result_;
   bool healed_ = false;
 };
 
-bool fits(const config::ExpectSettings& expect, const Violation& violation, const JudgeSetup& setup) {
+}  // namespace
+
+bool is_named(const config::ExpectSettings& expect, const Violation& violation, const JudgeSetup& setup) {
   if (!expect.invariant.empty() && find_invariant(expect.invariant) != violation.invariant) return false;
   if (!expect.node.empty() && !fits_pattern(expect.node, setup.name_of(violation.node))) return false;
   return expect.version < 0 || violation.version == static_cast<Version>(expect.version);
 }
 
-}  // namespace
-
 Result<RunResult> run_once(const RunSettings& settings, RunObserver* observer) {
   auto world = World::make(settings.room, settings.seed, settings.profile, settings.defect_rules);
   if (!world) return world.error();
-  return Run(settings, std::move(*world), observer).finish();
+  std::optional<OrderKeeper> keeper;
+  if (!settings.order.empty()) {
+    auto made = OrderKeeper::make(*settings.room->scenario.interleave, settings.order, *settings.room);
+    if (!made) return made.error();
+    keeper = std::move(*made);
+  }
+  return Run(settings, std::move(*world), std::move(keeper), observer).finish();
 }
 
 int exit_code(config::Verdict verdict) { return static_cast<int>(verdict); }
@@ -196,7 +208,7 @@ std::string unmet_expectation(const config::ExpectSettings& expect, const RunRes
     return "the run should have ended " + std::string(areal::to_text(*expect.end));
   }
   const bool names_violation = !expect.invariant.empty() || !expect.node.empty() || expect.version >= 0;
-  if (names_violation && std::ranges::none_of(violations, [&](const Violation& one) { return fits(expect, one, setup); })) {
+  if (names_violation && std::ranges::none_of(violations, [&](const Violation& one) { return is_named(expect, one, setup); })) {
     return "no violation of " + expect.invariant + " as named" + (violations.empty() ? "" : "; first was " +
            std::string(info_of(violations.front().invariant).name) + ": " + violations.front().message);
   }

@@ -22,6 +22,7 @@ struct RunSettings {
   Profile profile = Profile::kCalm;
   std::vector<config::RuleSpec> defect_rules;       // Of the defect that is on, before the scenario's own.
   std::optional<RecordedDecisions> decisions;       // Taken instead of drawn.
+  std::vector<std::uint32_t> order;                 // Of the scenario's interleave points; empty: as they come.
   bool stop_on_violation = true;
   std::optional<Instant> until;                     // Stop there, inconclusive.
   std::uint64_t until_event = 0;                    // Stop after this event; 0: no.
@@ -41,6 +42,7 @@ struct RunResult {
   std::vector<FaultCount> faults;
   std::vector<Measure> measures;
   std::vector<std::string> blind;
+  bool order_kept = true;              // False: the points did not all happen, or not in the order asked for.
   std::string misfit;                  // The first decision that did not fit a forced run.
 };
 
@@ -54,6 +56,8 @@ class RunObserver : public port::TraceSink {
 // `observer` may be null. Errors: the scenario's rules or faults cannot be compiled.
 Result<RunResult> run_once(const RunSettings& settings, RunObserver* observer);
 
+// Whether this is the violation that an expectation names, by invariant, node and version; any, if it names none.
+bool is_named(const config::ExpectSettings& expect, const Violation& violation, const JudgeSetup& setup);
 // What of an expectation a result does not meet, in words; empty if it meets all.
 std::string unmet_expectation(const config::ExpectSettings& expect, const RunResult& result, const JudgeSetup& setup);
 
