@@ -135,7 +135,8 @@ Json seeds_json(const SeedsReport& report) {
   out["faults"] = Json::array();
   for (std::size_t fault = 0; fault < std::min(report.faults.size(), kFaultsCounted); ++fault) {
     out["faults"].push_back({{"number", fault + 1},
-                             {"kind", areal::to_text(report.faults[fault])},
+                             {"kind", areal::to_text(report.faults[fault].kind)},
+                             {"node", report.faults[fault].node},
                              {"active_seeds", counts.active[fault]},
                              {"applied_seeds", counts.applied[fault]},
                              {"skipped_seeds", counts.skipped[fault]}});

@@ -17,7 +17,8 @@ namespace areal::cli {
 bool write_json(const std::string& path, const RunOutput& run);
 
 // Keys of a range: version, scenario, half, profile, first_seed, last_seed, verdict, exit_code, counts{}, events,
-// wall_seconds, checked_twice, faults[{number, kind, active_seeds, applied_seeds, skipped_seeds}], reproduce, and
+// wall_seconds, checked_twice, faults[{number, kind, node, active_seeds, applied_seeds,
+// skipped_seeds}], reproduce, and
 // runs[] with the seeds that did not hold (the keys of a run, of which violations has the first one).
 bool write_json(const std::string& path, const SeedsReport& report);
 

@@ -56,6 +56,11 @@ struct SeedDetail {
   std::array<char, kDetailBytes> text;  // Its message, or why there was none; ends with a zero byte.
 };
 
+struct PlannedName {
+  sim::FaultName kind = sim::FaultName::kKill;
+  std::string node;  // Pattern of its targets; empty: none is named.
+};
+
 struct SeedsReport {
   std::string scenario;  // The file.
   std::string half;
@@ -63,7 +68,7 @@ struct SeedsReport {
   SeedRange range;
   std::span<const SeedOutcome> outcomes;  // outcomes[i] is of seed range.first + i.
   std::span<const SeedDetail> details;
-  std::vector<sim::FaultName> faults;   // Of the plan.
+  std::vector<PlannedName> faults;      // Of the plan: the scenario's, then the profile's.
   std::vector<std::string> node_names;  // By node id; [0] is "".
   double wall_s = 0;
   int exit_code = 0;

@@ -1,0 +1,71 @@
+// `areal-sim dump RUN.db`: the events of a recording as text.
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <string_view>
+#include <vector>
+
+#include "engine/config/scenario_values.h"
+#include "replay/analyse/dump.h"
+#include "sim/cli/command.h"
+#include "sim/cli/open_recording.h"
+
+namespace areal::cli {
+namespace {
+
+class StandardOut final : public analyse::LineOut {
+ public:
+  void line(std::string_view text) override {
+    good_ = good_ && std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fputc('\n', stdout) != EOF;
+  }
+  // Whether everything could be written.
+  [[nodiscard]] bool finish() { return std::fflush(stdout) == 0 && good_; }
+
+ private:
+  bool good_ = true;
+};
+
+// A pattern that fits no node of the recording is most likely misspelt.
+void explain_nothing(const record::RunReader& reader, const Arguments& arguments) {
+  fmt::print(stderr, "areal-sim: no event of {} fits\n", arguments.files.front());
+  if (arguments.node.empty()) return;
+  std::vector<std::string_view> names;
+  for (const record::NodeRow& node : reader.nodes()) {
+    if (analyse::matches_pattern(arguments.node, node.name)) return;
+    names.push_back(node.name);
+  }
+  if (arguments.node.find('/') != std::string::npos) return;
+  fmt::print(stderr, "no node fits '{}'{}\n", arguments.node, config::did_you_mean(arguments.node, names));
+}
+
+}  // namespace
+
+int command_dump(const Arguments& arguments) {
+  int code = 0;
+  const auto reader = open_recording_file(arguments.files.front(), &code);
+  if (reader == nullptr) return code;
+  analyse::DumpFilter filter;
+  if (!arguments.node.empty()) filter.node = arguments.node;
+  if (!arguments.kind.empty()) filter.kind = arguments.kind;
+  filter.from = arguments.from;
+  filter.to = arguments.to;
+  filter.with_decisions = arguments.from_decisions;
+  StandardOut out;
+  const auto count = analyse::dump(*reader, filter, out);
+  const bool written = out.finish();
+  if (!count) {
+    fmt::print(stderr, "areal-sim: {}: {}\n", arguments.files.front(), count.error().detail);
+    return kDamaged;
+  }
+  if (!written) {
+    fmt::print(stderr, "areal-sim: the standard output cannot be written\n");
+    return kInternalError;
+  }
+  if (*count == 0) explain_nothing(*reader, arguments);
+  if (reader->state() != record::RecordingState::kTruncated) return 0;
+  fmt::print(stderr, "areal-sim: {} is truncated: what came after its last commit is not there\n",
+             arguments.files.front());
+  return kTruncated;
+}
+
+}  // namespace areal::cli

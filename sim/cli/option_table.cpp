@@ -1,0 +1,129 @@
+#include "sim/cli/option_table.h"
+
+#include <algorithm>
+#include <array>
+
+namespace areal::cli {
+namespace {
+
+constexpr std::array<CommandRow, 7> kCommands{{
+    {.name = "run",
+     .form = "[run] SCENARIO.yaml [options]",
+     .summary = "Run a scenario under one seed, or under each seed of a range.",
+     .more =
+         "Without --seed a fresh seed is taken and printed before the run. The same scenario and seed give the same\n"
+         "run on every machine. With --seeds every run that does not hold, and one in twenty of the others, is run\n"
+         "twice and must come out equal. The last line of a failure is a command that was run and failed alike.\n",
+     .examples = "  areal-sim scenarios/smoke.yaml --seed 1\n"
+                 "  areal-sim scenarios/failover.yaml --seed 0x2a --record failover.db\n"
+                 "  areal-sim scenarios/failover.yaml --seeds 1..500 --jobs 2 --profile hostile --junit seeds.xml\n"
+                 "  areal-sim scenarios/smoke.yaml --seed 1 --set work.updates=20 --set links.latency=1ms\n",
+     .files_min = 1,
+     .files_max = 1,
+     .files_exist = true},
+    {.name = "replay",
+     .form = "replay RUN.db [--decisions]",
+     .summary = "Run a recording again and compare every line.",
+     .more = "From its seed; with --decisions from the choices that it recorded. Exit 4 if a line differs, 2 if the\n"
+             "recording is truncated, 65 if it is damaged.\n",
+     .examples = "  areal-sim replay failover.db\n",
+     .files_min = 1,
+     .files_max = 1,
+     .files_exist = true},
+    {.name = "diff",
+     .form = "diff A.db B.db",
+     .summary = "Say where two recordings part: the first event and field that differ, and what led to it.",
+     .more = "Exit 0 if they are equal, 1 if they differ, 2 if one is truncated and nothing differs before its end,\n"
+             "65 if one is damaged.\n",
+     .examples = "  areal-sim diff monday.db tuesday.db\n",
+     .files_min = 2,
+     .files_max = 2,
+     .files_exist = true},
+    {.name = "dump",
+     .form = "dump RUN.db [--node PATTERN] [--kind PATTERN] [--from SEQ] [--to SEQ]",
+     .summary = "Print the events of a recording as text.",
+     .more = "In patterns `*` stands for any text and `?` for one character.\n",
+     .examples = "  areal-sim dump failover.db --node 'engine.1.*' --kind 'version_published'\n"
+                 "  areal-sim dump failover.db --from 18190 --to 18204 --decisions\n",
+     .files_min = 1,
+     .files_max = 1,
+     .files_exist = true},
+    {.name = "catalogue",
+     .form = "catalogue run|list [NAME...]",
+     .summary = "List the known defects, or run each half of them: the defect must be found, its twin must hold.",
+     .more = "",
+     .examples = "  areal-sim catalogue list\n"
+                 "  areal-sim catalogue run H06 H15\n",
+     .files_min = 1,
+     .files_max = 1000},
+    {.name = "schema",
+     .form = "schema",
+     .summary = "Print the JSON Schema of scenario files, for editors.",
+     .more = "",
+     .examples = "  areal-sim schema > scenario.schema.json\n"},
+    {.name = "doctor",
+     .form = "doctor",
+     .summary = "Check whether this machine can run everything; exit 1 if something must be changed.",
+     .more = "",
+     .examples = "  areal-sim doctor\n"},
+}};
+
+constexpr std::array<OptionRow, 18> kOptions{{
+    {"seed", "N", "run", "The seed, decimal or 0x hexadecimal."},
+    {"seeds", "A..B", "run", "Every seed from A to B, both included."},
+    {"jobs", "J", "run", "With --seeds: so many worker processes; 1 by default."},
+    {"profile", "calm|hostile", "run",
+     "calm: only what the scenario says. hostile: also late, lost and doubled messages, "
+     "dead ranks, slow links."},
+    {"set", "KEY=VALUE", "run", "Change one value of the scenario, such as work.updates=20. May be repeated.", true},
+    {"half", "with_defect|without_defect", "run catalogue",
+     "Of a scenario that names a defect: run it with or without."},
+    {"until", "TIME|EVENT", "run", "Stop there, inconclusive: 45s of virtual time, or after event 18204."},
+    {"record", "FILE", "run", "Write a recording, by custom ending in .db."},
+    {"json", "FILE", "run", "Write what came out as JSON; - is standard output."},
+    {"junit", "FILE", "run", "Write what came out as JUnit XML; - is standard output."},
+    {"quiet", "", "run", "Only the result: no story, no progress."},
+    {"decisions", "", "replay dump", "replay: take the recorded choices, not the seed's. dump: print choices, too."},
+    {"node", "PATTERN", "dump", "Only nodes, or node/protocol, that fit."},
+    {"kind", "PATTERN", "dump", "Only kinds of inputs, effects, messages and notes that fit."},
+    {"from", "SEQ", "dump", "From this event on."},
+    {"to", "SEQ", "dump", "Up to this event."},
+    {"help", "", "*", "This text; after a subcommand, that of the subcommand."},
+    {"version", "", "*", "The version of this program."},
+}};
+
+}  // namespace
+
+std::span<const CommandRow> command_rows() { return kCommands; }
+std::span<const OptionRow> option_rows() { return kOptions; }
+
+const CommandRow* find_command(std::string_view name) {
+  const auto rows = command_rows();
+  const auto place = std::ranges::find(rows, name, &CommandRow::name);
+  return place == rows.end() ? nullptr : &*place;
+}
+
+const OptionRow* find_option(std::string_view name) {
+  const auto rows = option_rows();
+  const auto place = std::ranges::find(rows, name, &OptionRow::name);
+  return place == rows.end() ? nullptr : &*place;
+}
+
+bool applies(const OptionRow& option, std::string_view command) {
+  if (option.commands == "*") return true;
+  std::string_view rest = option.commands;
+  while (!rest.empty()) {
+    const std::size_t blank = std::min(rest.find(' '), rest.size());
+    if (rest.substr(0, blank) == command) return true;
+    rest.remove_prefix(std::min(blank + 1, rest.size()));
+  }
+  return false;
+}
+
+std::string variable_of(const OptionRow& option) {
+  std::string name = "AREAL_SIM_";
+  for (const char c : option.name) name += c == '-' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  return name;
+}
+
+}  // namespace areal::cli
