@@ -37,6 +37,8 @@ class ProtocolBox {
   void step(const proto::Input& input, proto::Outbox& out) { self_->step(input, out); }
   // Costs what was touched since; equal states have equal digests.
   [[nodiscard]] Digest128 digest() const { return self_->digest(); }
+  // The same, computed without running sums; for audits.
+  [[nodiscard]] Digest128 audited_digest() const { return self_->audited_digest(); }
   void save(StateWriter& writer) const { self_->save(writer); }
   // False if the words are not of this protocol; the protocol is then unusable.
   bool load(StateReader& reader) { return self_->load(reader); }
@@ -56,6 +58,7 @@ class ProtocolBox {
     [[nodiscard]] virtual std::string_view name() const = 0;
     virtual void step(const proto::Input& input, proto::Outbox& out) = 0;
     [[nodiscard]] virtual Digest128 digest() const = 0;
+    [[nodiscard]] virtual Digest128 audited_digest() const = 0;
     virtual void save(StateWriter& writer) const = 0;
     virtual bool load(StateReader& reader) = 0;
     virtual void list_waits(proto::WaitList& waits) const = 0;
@@ -68,6 +71,11 @@ class ProtocolBox {
     [[nodiscard]] std::string_view name() const override { return P::kName; }
     void step(const proto::Input& input, proto::Outbox& out) override { protocol.step(input, out); }
     [[nodiscard]] Digest128 digest() const override { return state_digest(protocol); }
+    [[nodiscard]] Digest128 audited_digest() const override {
+      StateAuditor auditor;
+      auditor.value(protocol);
+      return auditor.digest();
+    }
     void save(StateWriter& writer) const override { writer.value(protocol); }
     bool load(StateReader& reader) override { return reader.value(protocol), reader.ok(); }
     void list_waits(proto::WaitList& waits) const override {

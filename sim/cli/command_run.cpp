@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 
+#include "engine/base/rng.h"
 #include "engine/base/text.h"
 #include "replay/record/meta_file.h"
 #include "sim/cli/command.h"
@@ -67,7 +68,10 @@ void print_summary(const Loaded& loaded, const sim::RunResult& result, const Sto
   fmt::print("      {} tokens labelled, most staleness {} of {}; {} port leases, {} receipts\n", count_text(totals.tokens),
              totals.most_staleness, loaded.room->scenario.rollout.staleness, totals.leases, totals.receipts);
   fmt::print("      faults {} applied of {}; {} violations\n", applied, scheduled, result.violations.all().size());
-  for (const std::string& blind : result.blind) fmt::print("      not seen: {}\n", blind);
+  if (!result.blind.empty() && result.verdict == config::Verdict::kHeld) {
+    fmt::print("      judges missed {} kinds of events that did not happen in this run (--json lists them)\n",
+               result.blind.size());
+  }
   fmt::print("      virtual {}   wall {:.3f} s   events {}   digest {}\n", to_text(Duration{result.ended_at.ns}), wall_s,
              count_text(result.events), to_hex(result.digest));
 }

@@ -47,7 +47,7 @@ void Story::on_message(const port::TraceEvent& event) {
   const auto asked = from_record<proto::UpdateRequest>(event.body);
   if (++seen_requests_[message.request.value] < 2) return;
   ++totals_.asked_again;
-  if (asked.version == updating_ || totals_.full + totals_.delta < asked.version) return;
+  if (asked.version > published_) return;  // Still under way: its answer will come.
   line(event.at, fmt::format("        controller asks again for v{}; answered from memory, nothing moves twice",
                              asked.version));
 }
@@ -95,6 +95,7 @@ void Story::on_pair(const port::TraceEvent& event, const port::PairChanged& said
 }
 
 void Story::on_published(const port::TraceEvent& event, const port::VersionPublished& said) {
+  published_ = said.version;
   std::string why(to_text(said.reason));
   if (said.attempt > 1) why += fmt::format(" (attempt {})", said.attempt);
   std::string engines;

@@ -56,6 +56,7 @@ class Story final : public port::TraceSink {
   Totals totals_;
   Instant update_began_;
   Version updating_ = 0;
+  Version published_ = 0;
   std::map<std::uint64_t, std::uint64_t> seen_requests_;  // Update requests at the gateway, by request id.
 };
 

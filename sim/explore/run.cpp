@@ -11,6 +11,30 @@ namespace {
 // A run in which nothing comes forward for so long, with no fault left, is stuck: far beyond every timeout.
 constexpr Duration kStall = 7200_s;
 
+// A check of the code itself failed inside a step: in a simulation a finding, not a crash. The world is not used again.
+struct CheckFailure {
+  std::string text;
+};
+
+[[noreturn]] void fail_check(const char* condition, const char* file, int line) {
+  throw CheckFailure{std::string(condition) + " at " + file + ":" + std::to_string(line)};
+}
+
+// Puts the handler in place for as long as it lives.
+class CheckGuard {
+ public:
+  CheckGuard() : before_(set_check_handler(fail_check)) {}
+  CheckGuard(const CheckGuard&) = delete;
+  CheckGuard& operator=(const CheckGuard&) = delete;
+  ~CheckGuard() { set_check_handler(before_); }
+
+ private:
+  CheckHandler before_;
+};
+
+// Events between two audits of running digests.
+constexpr std::uint64_t kAuditEvery = 65'536;
+
 bool is_progress(KindId kind) {
   return kind == port::PhaseEntered::kKind || kind == port::VersionPublished::kKind ||
          kind == port::GroupFinished::kKind || kind == port::UpdateStarted::kKind;
@@ -75,16 +99,32 @@ class Run {
 
   RunResult finish() {
     if (settings_.decisions) world_.decisions().force(*settings_.decisions, Beyond::kDraw);
-    world_.start(listener_);
-    while (may_go_on()) {
-      if (keeper_) keeper_->before_step(world_);
-      world_.step(listener_);
+    try {
+      go();
+    } catch (const CheckFailure& failure) {
+      failed_check_ = failure.text;
     }
     conclude();
     return std::move(result_);
   }
 
  private:
+  void go() {
+    world_.start(listener_);
+    while (may_go_on()) {
+      if (keeper_) keeper_->before_step(world_);
+      world_.step(listener_);
+      if (world_.events() >= next_audit_) audit();
+    }
+    audit();
+  }
+
+  void audit() {
+    next_audit_ = world_.events() + kAuditEvery;
+    const std::vector<std::string> wrong = world_.audit();
+    if (!wrong.empty() && failed_check_.empty()) failed_check_ = wrong.front();
+  }
+
   bool may_go_on() {
     const config::BudgetSettings& budget = settings_.room->scenario.budget;
     if (world_.ended()) return false;
@@ -137,6 +177,10 @@ class Run {
       result_.why = "the training loop ended early: " + std::string(areal::to_text(world_.ended()->end));
     }
     result_.order_kept = !keeper_ || keeper_->kept();
+    if (!failed_check_.empty()) {
+      result_.verdict = config::Verdict::kSafety;
+      result_.why = "a check of the code itself failed: " + failed_check_;
+    }
     result_.digest = listener_.digest_.digest();
     result_.events = world_.events();
     result_.ended_at = world_.now();
@@ -168,6 +212,8 @@ class Run {
   Listener listener_;
   RunResult result_;
   bool healed_ = false;
+  std::string failed_check_;
+  std::uint64_t next_audit_ = kAuditEvery;
 };
 
 }  // namespace
@@ -179,6 +225,7 @@ bool is_named(const config::ExpectSettings& expect, const Violation& violation, 
 }
 
 Result<RunResult> run_once(const RunSettings& settings, RunObserver* observer) {
+  const CheckGuard guard;
   auto world = World::make(settings.room, settings.seed, settings.profile, settings.defect_rules);
   if (!world) return world.error();
   std::optional<OrderKeeper> keeper;

@@ -17,6 +17,13 @@ constexpr Duration kExitNotice = 50_ms;
 
 Result<World> World::make(std::shared_ptr<const Room> room, std::uint64_t seed, Profile profile,
                           std::vector<config::RuleSpec> extra_rules) {
+  std::vector<node::Node> nodes = build_nodes(*room);
+  return make_hosting(std::move(room), seed, profile, std::move(extra_rules), std::move(nodes));
+}
+
+Result<World> World::make_hosting(std::shared_ptr<const Room> room, std::uint64_t seed, Profile profile,
+                                  std::vector<config::RuleSpec> extra_rules, std::vector<node::Node> nodes) {
+  AREAL_CHECK(nodes.size() == room->nodes.size());
   World world;
   const config::Scenario& scenario = room->scenario;
   std::vector<config::RuleSpec> rules = std::move(extra_rules);
@@ -46,7 +53,7 @@ Result<World> World::make(std::shared_ptr<const Room> room, std::uint64_t seed, 
   }
   world.packed_.resize(room->cluster.train_world());
   world.held_.resize(infer_world);
-  world.nodes_ = build_nodes(*room);
+  world.nodes_ = std::move(nodes);
   world.room_ = std::move(room);
   return world;
 }
@@ -246,6 +253,17 @@ std::vector<std::string> World::leaks() const {
     if (open && !group.aborted) leaks.push_back("group " + std::to_string(group.id.value) + " still has members");
   }
   return leaks;
+}
+
+std::vector<std::string> World::audit() const {
+  std::vector<std::string> wrong;
+  for (const node::Node& node : nodes_) {
+    for (const node::ProtocolBox& slot : node.slots()) {
+      if (slot.digest() == slot.audited_digest()) continue;
+      wrong.push_back("the running digest of " + std::string(slot.name()) + " at " + node.name() + " is wrong");
+    }
+  }
+  return wrong;
 }
 
 void World::save(StateWriter& writer) const {

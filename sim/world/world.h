@@ -39,6 +39,10 @@ class World {
   // Errors name the line of the scenario (a rule or fault that cannot be compiled).
   static Result<World> make(std::shared_ptr<const Room> room, std::uint64_t seed, Profile profile,
                             std::vector<config::RuleSpec> extra_rules);
+  // The same with other protocols in the room's nodes: for tests of ports and of protocols that no room has.
+  // REQUIRES: nodes[i].id() == i + 1, one for each node of the room.
+  static Result<World> make_hosting(std::shared_ptr<const Room> room, std::uint64_t seed, Profile profile,
+                                    std::vector<config::RuleSpec> extra_rules, std::vector<node::Node> nodes);
 
   // Starts the processes that nobody starts: guards, gateway, controller, router, store.
   void start(port::TraceSink& sink);
@@ -66,7 +70,10 @@ class World {
   // Lets a chooser put back the event that is next (interleave.h). REQUIRES: has_event().
   EventQueue<WorldEvent>& queue() { return queue_; }
 
-  // All state as words, for snapshots and audits.
+  // Protocols whose running digest is not that of their state, in words; empty unless a table was changed behind its back.
+  [[nodiscard]] std::vector<std::string> audit() const;
+
+  // All state as words, for snapshots.
   void save(StateWriter& writer) const;
 
  private:
