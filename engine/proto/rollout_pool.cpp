@@ -98,6 +98,7 @@ void RolloutPool::on_timer(const port::TimerFired& fired, Outbox& out) {
   const bool sends = fired.timer.value >= kRouteTimers && fired.timer.value < kShardTimers;
   if (fired.timer == kRouteRetry) {
     retry_armed_ = false;
+    ++refused_rounds_;
     if (!paused_) route_held(out);
   } else if (sends && paused_) {
     late_.push_back(fired.timer);
@@ -137,6 +138,7 @@ void RolloutPool::resume(Outbox& out) {
   for (const TimerId timer : late) on_timer({timer}, out);
   if (retry_armed_) out.push(port::DisarmTimer{kRouteRetry});
   retry_armed_ = false;
+  refused_rounds_ = 0;
   route_held(out);
 }
 
@@ -169,7 +171,14 @@ void RolloutPool::hold(SampleId sample, Outbox& out) {
   samples_.edit(sample, [](SampleTask& task) { task.phase = SamplePhase::kHeld; });
   if (paused_ || retry_armed_) return;
   retry_armed_ = true;
-  out.push(port::ArmTimer{kRouteRetry, options_.route_retry});
+  out.push(port::ArmTimer{kRouteRetry, retry_delay()});
+}
+
+// While no engine takes anything, asking often helps nobody.
+Duration RolloutPool::retry_delay() const {
+  Duration delay = options_.route_retry;
+  for (std::uint32_t i = 0; i < refused_rounds_ && delay < options_.longest_route_retry; ++i) delay = delay * 2;
+  return std::min(delay, options_.longest_route_retry);
 }
 
 void RolloutPool::route_held(Outbox& out) {
@@ -182,6 +191,7 @@ void RolloutPool::route_held(Outbox& out) {
 
 void RolloutPool::on_routed(SampleId sample, const RouteReply& reply, Outbox& out) {
   if (paused_ || reply.outcome != Outcome::kOk || reply.engine.value >= cluster_.engines) return hold(sample, out);
+  refused_rounds_ = 0;
   samples_.edit(sample, [&](SampleTask& task) {
     task.phase = SamplePhase::kGenerating;
     task.engine = reply.engine;

@@ -31,7 +31,8 @@ struct RolloutPoolOptions {
   std::uint64_t max_new_tokens = 2048;        // Of one sample; 0 counts as 1.
   std::size_t groups = 8192;                  // Admitted and not yet in a batch.
   std::uint64_t token_bytes = 16;             // Of a shard, for each token.
-  Duration route_retry{1'000'000'000};        // Before samples that no engine could take are routed again.
+  Duration route_retry{1'000'000'000};        // Before samples that no engine could take are routed again; doubles.
+  Duration longest_route_retry{64'000'000'000};
   Duration generate_timeout{60'000'000'000};  // Before a generation is asked for again; longer than most take.
   Duration timeout{10'000'000'000};           // Before any other request is asked again.
   std::uint32_t tries = 30;                   // Of one request; then it is asked for anew.
@@ -52,7 +53,7 @@ class RolloutPool {
   [[nodiscard]] const Table<SampleGroupId, SampleGroup>& groups() const { return groups_; }
   [[nodiscard]] const std::vector<SampleGroupId>& ready() const { return ready_; }
 
-  AREAL_FIELDS(begun_, knows_version_, paused_, retry_armed_, last_group_, staleness_, samples_, groups_, ready_,
+  AREAL_FIELDS(begun_, knows_version_, paused_, retry_armed_, refused_rounds_, last_group_, staleness_, samples_, groups_, ready_,
                wanted_, late_, routes_, generates_, shards_, reports_)
 
  private:
@@ -69,6 +70,7 @@ class RolloutPool {
   // Routes it later: with the next retry, or on resume.
   void hold(SampleId sample, Outbox& out);
   void route_held(Outbox& out);
+  [[nodiscard]] Duration retry_delay() const;
   void on_routed(SampleId sample, const RouteReply& reply, Outbox& out);
   void on_generated(const port::MessageIn& message, SampleId sample, const GenerateReply& reply, Outbox& out);
   void on_report(const port::MessageIn& message, const SegmentReport& report, Outbox& out);
@@ -94,6 +96,7 @@ class RolloutPool {
   bool knows_version_ = false;
   bool paused_ = false;
   bool retry_armed_ = false;
+  std::uint32_t refused_rounds_ = 0;  // Retries since a sample was last routed.
   SampleGroupId last_group_;
   StalenessManager staleness_;
   Table<SampleId, SampleTask> samples_;  // Of groups that are not finished.

@@ -156,6 +156,27 @@ TEST_F(RolloutPoolTest, WhatNoEngineTakesIsRoutedAgainByOneSharedTimer) {
   EXPECT_EQ(routes().size(), 2U);
 }
 
+// A stall in which no engine is eligible must not be a storm of requests.
+TEST_F(RolloutPoolTest, AskingAgainInVainBecomesRareUntilAnEngineTakesSomething) {
+  const auto delay_after_refusal = [&] {
+    const auto sent = routes();
+    refuse(sent.at(0));
+    const Duration delay = pool.effects<port::ArmTimer>().at(0).after;
+    for (std::size_t i = 1; i < sent.size(); ++i) refuse(sent[i]);
+    return delay;
+  };
+  std::vector<std::int64_t> seconds;
+  for (int round = 0; round < 9; ++round) {
+    seconds.push_back(delay_after_refusal().ns / 1'000'000'000);
+    pool.fire(kRouteRetry);
+  }
+  EXPECT_EQ(seconds, (std::vector<std::int64_t>{1, 2, 4, 8, 16, 32, 64, 64, 64}));
+  const auto sent = routes();
+  routed(sent.at(0));
+  refuse(sent.at(1));
+  EXPECT_EQ(pool.effects<port::ArmTimer>().at(0).after, Duration{1'000'000'000});
+}
+
 TEST_F(RolloutPoolTest, AGenerationThatIsGivenUpIsRoutedAgain) {
   pool.answer(routes()[0], RouteReply{SampleId{1}, Outcome::kOk, EngineId{0}, 0});
   const TimerId timer = pool.effects<port::ArmTimer>().at(0).timer;
