@@ -5,6 +5,13 @@ namespace areal::sim {
 
 using port::LoopPhase;
 
+namespace {
+
+bool is_repair(LoopPhase phase) { return phase >= LoopPhase::kRepairPause; }
+bool is_update(LoopPhase phase) { return phase == LoopPhase::kUpdate || phase == LoopPhase::kRepairUpdate; }
+
+}  // namespace
+
 std::span<const KindId> LoopJudge::interest() const {
   static constexpr std::array<KindId, 8> kWanted{
       port::PhaseEntered::kKind, port::VersionSet::kKind, port::VersionPublished::kKind, port::StepTrained::kKind,
@@ -39,7 +46,20 @@ void LoopJudge::forget(NodeId node) {
   if (setup_->ranks_of(known->engine).front() == node) pauses_[known->engine].known = false;
 }
 
-bool LoopJudge::updates() const { return begun_ && phase_ >= LoopPhase::kUpdate && phase_ < LoopPhase::kResume; }
+bool LoopJudge::updates() const {
+  const bool moves = phase_ >= LoopPhase::kUpdate && phase_ < LoopPhase::kResume;
+  const bool repairs = phase_ == LoopPhase::kRepairUpdate || phase_ == LoopPhase::kRepairAnnounce;
+  return begun_ && (moves || repairs);
+}
+
+bool LoopJudge::may_follow(LoopPhase next) const {
+  if (is_repair(phase_)) {
+    return is_repair(next) ? next >= phase_ && next <= static_cast<LoopPhase>(static_cast<int>(phase_) + 1)
+                           : phase_ == LoopPhase::kRepairAnnounce && next == LoopPhase::kCollect;
+  }
+  if (is_repair(next)) return phase_ == LoopPhase::kCollect && next == LoopPhase::kRepairPause;
+  return next >= phase_ || (phase_ == LoopPhase::kPauseGeneration && next == LoopPhase::kPauseRollout);
+}
 
 Violation LoopJudge::found_at(const port::TraceEvent& event, InvariantId invariant, const std::string& why) const {
   Violation found = violation_at(invariant, event, setup_->name_of(event.node) + why);
@@ -57,21 +77,16 @@ void LoopJudge::on_phase(const port::TraceEvent& event, const port::PhaseEntered
       out.add(found_at(event, InvariantId::kLoopOrder,
                        say(" began step ", phase.step, " with phase ", to_text(phase.phase))));
     }
-  } else if (begun_ && phase.phase < phase_) {
-    const bool pauses_again = phase_ == LoopPhase::kPauseGeneration && phase.phase == LoopPhase::kPauseRollout;
-    if (!pauses_again) {
-      out.add(
-          found_at(event, InvariantId::kLoopOrder,
-                   say(" entered phase ", to_text(phase.phase), " of step ", phase.step, " after ", to_text(phase_))));
-    }
+  } else if (begun_ && !may_follow(phase.phase)) {
+    out.add(found_at(event, InvariantId::kLoopOrder,
+                     say(" entered phase ", to_text(phase.phase), " of step ", phase.step, " after ", to_text(phase_))));
   }
   begun_ = true;
   step_ = phase.step;
   phase_ = phase.phase;
   phase_seq_ = event.seq;
-  if (phase.phase != LoopPhase::kUpdate) return;
-  judge_trained(event, phase, out);
-  judge_paused(event, phase, out);
+  if (phase.phase == LoopPhase::kUpdate) judge_trained(event, phase, out);
+  if (is_update(phase.phase)) judge_paused(event, phase, out);
 }
 
 void LoopJudge::judge_trained(const port::TraceEvent& event, const port::PhaseEntered& phase, Violations& out) const {
@@ -100,7 +115,7 @@ void LoopJudge::judge_paused(const port::TraceEvent& event, const port::PhaseEnt
 
 void LoopJudge::on_pause(const port::TraceEvent& event, const port::PauseChanged& changed, Violations& out) {
   pauses_[changed.engine] = {changed.paused, true, event.seq};
-  if (changed.paused || !setup_->pause_around_update || !begun_ || phase_ != LoopPhase::kUpdate) return;
+  if (changed.paused || !setup_->pause_around_update || !begun_ || !is_update(phase_)) return;
   out.add(found_at(event, InvariantId::kLoopPaused,
                    say(" let engine ", changed.engine, " continue during the update of step ", step_)));
 }

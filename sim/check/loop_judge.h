@@ -3,6 +3,9 @@
 // Phases of a step may be repeated, and a failed pause may be tried again from pause_rollout; otherwise they only go
 // forward. Where generation pauses around updates, an update begins only when every engine has paused, none continues
 // before it ended, and nothing is admitted until the step resumes.
+//
+// A repair interrupts collecting and nothing else: it pauses, updates and announces in this order, comes back to the same
+// collecting, and is held to the same pause.
 #pragma once
 #include "sim/check/flat.h"
 #include "sim/check/incarnations.h"
@@ -36,6 +39,8 @@ class LoopJudge final : public JudgeOf<LoopJudge> {
   void judge_paused(const port::TraceEvent& event, const port::PhaseEntered& phase, Violations& out) const;
   [[nodiscard]] Violation found_at(const port::TraceEvent& event, InvariantId invariant, const std::string& why) const;
   [[nodiscard]] bool updates() const;
+  // Whether `next` may follow the present phase within one step.
+  [[nodiscard]] bool may_follow(port::LoopPhase next) const;
 
   SetupPtr setup_;
   Incarnations incarnations_;

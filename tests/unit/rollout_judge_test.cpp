@@ -192,6 +192,55 @@ TEST(LoopJudge, PhasesOutOfOrder) {
   EXPECT_EQ(trace.violations().all()[0].step, 0U);
 }
 
+// Collecting, a repair up to its update, with the engines paused or not.
+Trace repairing(bool all_pause) {
+  Trace trace;
+  start_cluster(trace);
+  enter(trace, 0, LoopPhase::kCollect);
+  enter(trace, 0, LoopPhase::kRepairPause);
+  enter(trace, 0, LoopPhase::kRepairPause);  // A second try.
+  for (std::uint32_t engine = 0; engine < (all_pause ? 2U : 1U); ++engine) {
+    trace.note(kInfer[2 * engine], port::PauseChanged{EngineId{engine}, true, {}, 0});
+  }
+  enter(trace, 0, LoopPhase::kRepairUpdate);
+  return trace;
+}
+
+TEST(LoopJudge, ARepairComesBackToItsCollecting) {
+  Trace trace = repairing(true);
+  enter(trace, 0, LoopPhase::kRepairAnnounce);
+  enter(trace, 0, LoopPhase::kCollect);
+  trace.note(kController, port::Admitted{SampleGroupId{1}, 0, 0, 0, 64, 4, 2});
+  enter(trace, 0, LoopPhase::kRepairPause);
+  EXPECT_EQ(trace.names(), "");
+}
+
+TEST(LoopJudge, ARepairIsHeldToThePauseToo) {
+  EXPECT_EQ(repairing(false).names(), "INV-LOOP-PAUSED");
+  Trace trace = repairing(true);
+  trace.note(kInfer[0], port::PauseChanged{EngineId{0}, false, {}, 0});
+  EXPECT_TRUE(trace.found(InvariantId::kLoopPaused, kInfer[0]));
+  trace.note(kController, port::Admitted{SampleGroupId{1}, 0, 0, 0, 64, 4, 2});
+  EXPECT_TRUE(trace.found(InvariantId::kLoopPaused, kController));
+}
+
+TEST(LoopJudge, ARepairInterruptsNothingButCollectingAndLeavesNothingOut) {
+  Trace after_training = trained();
+  enter(after_training, 0, LoopPhase::kRepairPause);
+  EXPECT_EQ(after_training.names(), "INV-LOOP-ORDER");
+  Trace cut_short = repairing(true);
+  enter(cut_short, 0, LoopPhase::kCollect);
+  EXPECT_EQ(cut_short.names(), "INV-LOOP-ORDER");
+  Trace goes_on = repairing(true);
+  enter(goes_on, 0, LoopPhase::kTrain);
+  EXPECT_EQ(goes_on.names(), "INV-LOOP-ORDER");
+  Trace skips;
+  start_cluster(skips);
+  enter(skips, 0, LoopPhase::kCollect);
+  enter(skips, 0, LoopPhase::kRepairUpdate);
+  EXPECT_TRUE(skips.found(InvariantId::kLoopOrder, kController));
+}
+
 TEST(LoopJudge, TrainerVersionSetAfterAFailedUpdate) {
   Trace trace = trained();
   run_update(trace, {.pauses = false, .publishes = false});
