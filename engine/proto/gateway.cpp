@@ -6,16 +6,23 @@ namespace {
 constexpr PairId kPair{1};
 constexpr TimerId kAttemptDeadline{1};
 constexpr TimerId kWorkersDeadline{2};
+constexpr std::uint64_t kRepairTimers = 2ULL << 32;
+
+CallerOptions calls_for_repairs(CallerOptions calls) {
+  calls.timer_base = kRepairTimers;
+  return calls;
+}
 
 }  // namespace
 
 Gateway::Gateway(GatewayOptions options, ClusterMap cluster)
     : options_(std::move(options)), cluster_(std::move(cluster)), workers_(cluster_), caller_(options_.calls),
-      lost_engines_(cluster_.engines, 0) {}
+      repairs_(calls_for_repairs(options_.calls)), lost_engines_(cluster_.engines, 0) {}
 
 void Gateway::step(const Input& input, Outbox& out) {
   if (const auto* started = std::get_if<port::Started>(&input)) {
     caller_.start(started->incarnation);
+    repairs_.start(started->incarnation);
   } else if (const auto* message = std::get_if<port::MessageIn>(&input)) {
     if (message->kind == port::MessageKind::kReply) on_reply(*message, out);
     if (message->kind == port::MessageKind::kRequest && callee_.admit(*message, out)) on_request(*message, out);
@@ -62,20 +69,22 @@ void Gateway::on_connect(const port::MessageIn& in, Outbox& out) {
 
 void Gateway::on_update(const port::MessageIn& in, const UpdateRequest& asked, Outbox& out) {
   const RequestKey key = Callee::key_of(in);
-  if (asked.version == version_ && version_ != 0) {  // Published already; its asker missed the answer.
+  const bool repairs = asked.version == version_ && version_ != 0 && has_lost_engines();
+  if (asked.version == version_ && version_ != 0 && !repairs) {  // Published already; its asker missed the answer.
     callee_.reply(key, UpdateReply{version_, Outcome::kOk, 0, UpdateMode::kFull, FullReason::kNone, 0}, out);
     return;
   }
   Refusal reason = Refusal::kUnknown;
   if (!wants_pair_ || closing_) reason = Refusal::kNotConnected;
   if (update_) reason = Refusal::kBusy;
-  if (asked.version != version_ + 1) reason = Refusal::kVersionOrder;
+  if (asked.version != version_ + 1 && !repairs) reason = Refusal::kVersionOrder;
   if (reason != Refusal::kUnknown) {
     out.note(port::Refused{in.body.kind, reason, in.from, asked.version});
     callee_.reply(key, UpdateReply{asked.version, Outcome::kRefused, 0, UpdateMode::kFull, FullReason::kNone, 0}, out);
     return;
   }
-  update_ = PendingUpdate{key, asked.version, 0, FullReason::kNone, 0};
+  update_ = PendingUpdate{key, asked.version, 0, 0, FullReason::kNone, 0};
+  repairs_.forget_if([](const PendingRequest&) { return true; }, out);
   connects_failed_ = 0;
   advance(out);
 }
@@ -116,6 +125,9 @@ void Gateway::lose_worker(std::uint32_t rank, Outbox& out) {
     case Step::kCommitting:
       fail_attempt(Outcome::kPeerGone, node, out);
       break;
+    case Step::kTellingRouter:  // All had committed: that stands. It is dealt with next.
+      lost_while_telling_ = true;
+      break;
     case Step::kReporting:
     case Step::kReservingPort:
     case Step::kInitialising:
@@ -145,7 +157,10 @@ void Gateway::on_reply(const port::MessageIn& in, Outbox& out) {
   const auto rank = workers_.rank_of(in.from);
   if (rank && !workers_.is_current(*rank, in.from_incarnation)) return;
   const auto request = caller_.answered(in, out);
-  if (!request) return;
+  if (!request) {
+    repairs_.answered(in, out);
+    return;
+  }
   --outstanding_;
   if (dispatch_record<PortReserved>(in.body, [&](const PortReserved& said) {
         port_ = said.port;
@@ -227,7 +242,10 @@ void Gateway::settled(Outbox& out) {
       break;
     case Step::kCommitting:
       if (failed_) fail_attempt(failure_, failed_peer_, out);
-      else publish(out);
+      else committed(out);
+      break;
+    case Step::kTellingRouter:
+      told_router(out);
       break;
     case Step::kAborting:
       tear_down(out);
@@ -259,10 +277,12 @@ void Gateway::on_timer(const port::TimerFired& in, Outbox& out) {
   }
   const Caller::FiredResult fired = caller_.on_timer(in, out);
   if (fired.what == Caller::Fired::kGaveUp) on_gave_up(fired.request, out);
+  if (repairs_.on_timer(in, out).what == Caller::Fired::kGaveUp) ask_repair(out);
 }
 
 void Gateway::list_waits(WaitList& waits) const {
   for (const auto& [id, request] : caller_.pending()) waits.push_back({request.to, "an answer to the gateway", id.value});
+  for (const auto& [id, request] : repairs_.pending()) waits.push_back({request.to, "word of a repair", id.value});
   if (step_ != Step::kIdle || !wants_pair_) return;
   for (std::uint32_t rank = 0; rank < workers_.size(); ++rank) {
     if (!workers_.at(rank).alive) waits.push_back({workers_.at(rank).node, "a rank to start", rank});

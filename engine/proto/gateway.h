@@ -5,6 +5,11 @@
 // a collective breaks the pair: abort everywhere, tear down everywhere, wait until every rank lives, connect again under
 // a new epoch, and try the same version under the next attempt. Requests are idempotent: asked again, they join what
 // runs or get the same answer.
+//
+// The router learns from here who is a member: after every commit by all, before the version is published, and, while
+// nothing was published yet, after every connect. When the pair is connected again after an engine lost a rank, the
+// training loop is asked for a repair: an update of the published version, which is another attempt at it and publishes
+// nothing anew.
 #pragma once
 #include <memory>
 #include <optional>
@@ -48,15 +53,16 @@ class Gateway {
  private:
   enum class Step : std::uint8_t {
     kIdle, kReporting, kReservingPort, kInitialising, kRollingBack, kPreparing, kExecuting, kPersisting, kCommitting,
-    kAborting, kWarningRouter, kTearingDown, kReturningPort
+    kTellingRouter, kAborting, kWarningRouter, kTearingDown, kReturningPort
   };
   struct PendingUpdate {
     RequestKey key;
     Version version = 0;
-    Attempt attempts = 0;  // Begun so far.
+    std::uint32_t attempts = 0;  // Begun so far for this request.
+    Attempt attempt = 0;         // The present one, counted over all requests for this version.
     FullReason reason = FullReason::kNone;
     std::uint64_t bytes = 0;
-    AREAL_FIELDS(key, version, attempts, reason, bytes)
+    AREAL_FIELDS(key, version, attempts, attempt, reason, bytes)
   };
 
   void on_request(const port::MessageIn& in, Outbox& out);
@@ -83,10 +89,16 @@ class Gateway {
   void begin_connect(Outbox& out);
   void reports_settled(Outbox& out);
   void init_settled(Outbox& out);
+  void connected(Outbox& out);
   void begin_attempt(Outbox& out);
   void prepare_settled(Outbox& out);
   void persist(const Digest128& expected, Outbox& out);
+  void committed(Outbox& out);
+  void tell_router(Version version, Outbox& out);
+  void told_router(Outbox& out);
   void publish(Outbox& out);
+  // Asks the training loop for a repair, if one is due.
+  void ask_repair(Outbox& out);
   void fail_attempt(Outcome outcome, NodeId peer, Outbox& out);
   void tear_down(Outbox& out);
   void warn_router(Outbox& out);
@@ -97,12 +109,14 @@ class Gateway {
   void note_state(port::PairState state, Outbox& out) const;
   [[nodiscard]] FullReason reason_of_attempt() const;
   [[nodiscard]] bool is_unproven(std::uint32_t engine) const;
+  [[nodiscard]] bool has_lost_engines() const;
 
   GatewayOptions options_;
   ClusterMap cluster_;
   PairRegistry registry_{1};
   WorkerTable workers_;
   Caller caller_;
+  Caller repairs_;  // Requests for a repair: no part of any fan-out.
   Callee callee_;
   Step step_ = Step::kIdle;
   std::uint32_t outstanding_ = 0;  // Requests of the present fan-out.
@@ -121,12 +135,17 @@ class Gateway {
   std::uint16_t port_ = 0;
   bool broken_since_publish_ = false;
   std::vector<std::uint8_t> lost_engines_;  // By engine: lost a rank since the last publication.
+  bool lost_while_telling_ = false;         // A member was lost that the router was just being told of.
+  bool touched_ = false;                    // An attempt since the last publication may have begun to write.
+  Version tried_version_ = 0;
+  Attempt last_attempt_ = 0;                // Of tried_version_.
   std::uint64_t next_op_ = 0;
 
  public:
   AREAL_FIELDS(registry_, workers_, caller_, callee_, step_, outstanding_, failed_, failure_, failed_peer_, wants_pair_,
                closing_, connect_key_, close_key_, connects_failed_, update_, epoch_, version_, ticket_, port_,
-               broken_since_publish_, lost_engines_, next_op_)
+               broken_since_publish_, lost_engines_, lost_while_telling_, touched_, tried_version_, last_attempt_, repairs_,
+               next_op_)
 };
 
 template <class Make>

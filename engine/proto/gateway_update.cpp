@@ -1,6 +1,8 @@
 // The gateway's two sequences: connecting a pair, and moving one version through it.
 #include "engine/proto/gateway.h"
 
+#include <algorithm>
+
 namespace areal::proto {
 namespace {
 
@@ -35,6 +37,11 @@ void Gateway::advance(Outbox& out) {
     }
     return;
   }
+  if (lost_while_telling_) {
+    lost_while_telling_ = false;
+    tear_down(out);
+    return;
+  }
   if (update_) begin_attempt(out);
 }
 
@@ -44,6 +51,7 @@ void Gateway::begin_connect(Outbox& out) {
   AREAL_CHECK(registry_.try_reserve(kPair));
   ++epoch_;
   port_ = 0;
+  lost_while_telling_ = false;
   note_state(port::PairState::kReserved, out);
   fan_out(Step::kReporting, [](std::uint32_t) { return ReportMeta{}; }, out);
 }
@@ -84,15 +92,33 @@ void Gateway::init_settled(Outbox& out) {
   connects_failed_ = 0;
   step_ = Step::kIdle;
   note_state(port::PairState::kConnected, out);
+  // As long as nobody wrote anything, what a rank has loaded is what all have.
+  if (version_ == 0 && !touched_) {
+    tell_router(0, out);
+  } else {
+    connected(out);
+  }
+}
+
+void Gateway::connected(Outbox& out) {
   if (connect_key_) callee_.reply(*connect_key_, ConnectReply{Outcome::kOk, epoch_}, out);
   connect_key_.reset();
+  ask_repair(out);
   advance(out);
+}
+
+void Gateway::ask_repair(Outbox& out) {
+  const Pair* pair = registry_.get(kPair);
+  const bool connected = pair != nullptr && pair->state == PairState::kConnected && !closing_;
+  if (!connected || version_ == 0 || update_ || !has_lost_engines()) return;
+  repairs_.forget_if([](const PendingRequest&) { return true; }, out);
+  repairs_.ask(cluster_.controller, kTrainLoopSlot, EnginesLost{version_}, out);
 }
 
 // ---- Update ----
 
 FullReason Gateway::reason_of_attempt() const {
-  if (broken_since_publish_) return FullReason::kPeerLost;
+  if (broken_since_publish_ || update_->version == version_) return FullReason::kPeerLost;
   if (update_->attempts > 1) return FullReason::kRetry;
   return version_ == 0 ? FullReason::kNotSeeded : FullReason::kNoDelta;
 }
@@ -105,17 +131,21 @@ void Gateway::begin_attempt(Outbox& out) {
   }
   ticket_ = ticket.attempt;
   ++update_->attempts;
+  if (tried_version_ != update_->version) last_attempt_ = 0;
+  tried_version_ = update_->version;
+  update_->attempt = ++last_attempt_;
   update_->bytes = 0;
   update_->reason = reason_of_attempt();
   note_state(port::PairState::kUpdating, out);
-  out.note(port::UpdateStarted{epoch_, update_->version, update_->attempts, UpdateMode::kFull, update_->reason});
-  const Prepare prepare{epoch_, update_->version, update_->attempts, version_, UpdateMode::kFull};
+  out.note(port::UpdateStarted{epoch_, update_->version, update_->attempt, UpdateMode::kFull, update_->reason});
+  const Prepare prepare{epoch_, update_->version, update_->attempt, version_, UpdateMode::kFull};
   fan_out(Step::kPreparing, [&](std::uint32_t) { return prepare; }, out);
 }
 
 void Gateway::prepare_settled(Outbox& out) {
   if (!failed_) {
-    const Execute execute{epoch_, update_->version, update_->attempts};
+    touched_ = true;
+    const Execute execute{epoch_, update_->version, update_->attempt};
     out.push(port::ArmTimer{kAttemptDeadline, options_.attempt_timeout});
     fan_out(Step::kExecuting, [&](std::uint32_t) { return execute; }, out);
     return;
@@ -125,7 +155,7 @@ void Gateway::prepare_settled(Outbox& out) {
     return;
   }
   // Both ends disagree about the bytes. Nobody entered a collective, and trying again cannot help.
-  out.note(port::UpdateEnded{epoch_, update_->version, update_->attempts, Outcome::kMismatch, failed_peer_});
+  out.note(port::UpdateEnded{epoch_, update_->version, update_->attempt, Outcome::kMismatch, failed_peer_});
   registry_.fail_update(kPair, update_->version, ticket_);
   step_ = Step::kIdle;
   note_state(port::PairState::kConnected, out);
@@ -136,7 +166,7 @@ void Gateway::prepare_settled(Outbox& out) {
 // What is about to be committed is on stable storage before anybody commits.
 void Gateway::persist(const Digest128& expected, Outbox& out) {
   step_ = Step::kPersisting;
-  const Digest128 value{(std::uint64_t{epoch_} << 32) | update_->attempts, update_->version};
+  const Digest128 value{(std::uint64_t{epoch_} << 32) | update_->attempt, update_->version};
   out.push(port::StorePut{OpId{++next_op_}, update_->version, expected, value});
 }
 
@@ -150,24 +180,58 @@ void Gateway::on_stored(const port::StoreDone& in, Outbox& out) {
     fail_attempt(in.outcome, {}, out);
     return;
   }
-  const Commit commit{epoch_, update_->version, update_->attempts};
+  const Commit commit{epoch_, update_->version, update_->attempt};
   fan_out(Step::kCommitting, [&](std::uint32_t) { return commit; }, out);
+}
+
+// Nothing can undo it any more: whoever is lost from here on is lost from the new version.
+void Gateway::committed(Outbox& out) {
+  lost_engines_.assign(lost_engines_.size(), 0);
+  touched_ = false;
+  tell_router(update_->version, out);
+}
+
+// A router sends work to nobody whom it was not told of. If it does not answer, it goes without them.
+void Gateway::tell_router(Version version, Outbox& out) {
+  step_ = Step::kTellingRouter;
+  failed_ = lost_while_telling_ = false;
+  outstanding_ = cluster_.engines;
+  for (std::uint32_t engine = 0; engine < cluster_.engines; ++engine) {
+    std::uint64_t incarnations = 0;
+    for (std::uint32_t i = 0; i < cluster_.engine_world; ++i) {
+      incarnations += workers_.at(engine * cluster_.engine_world + i).incarnation;
+    }
+    caller_.ask(cluster_.router, kRouterSlot, EngineMember{EngineId{engine}, version, incarnations}, out);
+  }
+  if (outstanding_ == 0) told_router(out);
+}
+
+void Gateway::told_router(Outbox& out) {
+  step_ = Step::kIdle;
+  const Pair* pair = registry_.get(kPair);
+  if (pair->state == PairState::kUpdating) {
+    publish(out);
+  } else {
+    connected(out);
+  }
 }
 
 void Gateway::publish(Outbox& out) {
   const PendingUpdate& update = *update_;
+  const bool repaired = update.version == version_;  // Published before: everybody knows it.
   registry_.finish_update(kPair, update.version, ticket_);
   version_ = update.version;
   step_ = Step::kIdle;
-  out.note(port::UpdateEnded{epoch_, version_, update.attempts, Outcome::kOk, {}});
+  out.note(port::UpdateEnded{epoch_, version_, update.attempt, Outcome::kOk, {}});
   out.note(port::Receipt{port::ReceiptKind::kWeights, version_, Role::kEngine, cluster_.infer_world(),
                          cluster_.infer_world(), {}});
-  out.note(port::Receipt{port::ReceiptKind::kPublish, version_, Role::kGateway, cluster_.world(), cluster_.world(), {}});
-  out.note(port::VersionPublished{epoch_, version_, update.attempts, UpdateMode::kFull, update.reason, update.bytes});
-  out.note(port::AnchorSet{epoch_, version_, update.attempts, update.reason});
+  if (!repaired) {
+    out.note(port::Receipt{port::ReceiptKind::kPublish, version_, Role::kGateway, cluster_.world(), cluster_.world(), {}});
+    out.note(port::VersionPublished{epoch_, version_, update.attempt, UpdateMode::kFull, update.reason, update.bytes});
+  }
+  out.note(port::AnchorSet{epoch_, version_, update.attempt, update.reason});
   note_state(port::PairState::kConnected, out);
   broken_since_publish_ = false;
-  lost_engines_.assign(lost_engines_.size(), 0);
   answer_update(Outcome::kOk, out);
   advance(out);
 }
@@ -176,7 +240,7 @@ void Gateway::answer_update(Outcome outcome, Outbox& out) {
   const PendingUpdate update = *update_;
   update_.reset();
   callee_.reply(update.key,
-                UpdateReply{update.version, outcome, update.attempts, UpdateMode::kFull, update.reason, update.bytes}, out);
+                UpdateReply{update.version, outcome, update.attempt, UpdateMode::kFull, update.reason, update.bytes}, out);
 }
 
 // ---- Failure ----
@@ -184,19 +248,22 @@ void Gateway::answer_update(Outcome outcome, Outbox& out) {
 // A replaced rank holds version 0 as loaded, which is proven as long as nothing else was published.
 bool Gateway::is_unproven(std::uint32_t engine) const { return version_ != 0 && lost_engines_[engine] != 0; }
 
+bool Gateway::has_lost_engines() const { return std::ranges::find(lost_engines_, 1) != lost_engines_.end(); }
+
 // The error may have left ranks inside a collective: break the pair, end the epoch, start anew.
 void Gateway::fail_attempt(Outcome outcome, NodeId peer, Outbox& out) {
-  out.note(port::UpdateEnded{epoch_, update_->version, update_->attempts, outcome, peer});
+  out.note(port::UpdateEnded{epoch_, update_->version, update_->attempt, outcome, peer});
   out.push(port::DisarmTimer{kAttemptDeadline});
   caller_.forget_if([](const PendingRequest&) { return true; }, out);
   registry_.mark_broken(kPair);
   broken_since_publish_ = true;
   note_state(port::PairState::kBroken, out);
-  const AbortUpdate abort{epoch_, update_->version, update_->attempts};
+  const AbortUpdate abort{epoch_, update_->version, update_->attempt};
   fan_out(Step::kAborting, [&](std::uint32_t) { return abort; }, out);
 }
 
 void Gateway::tear_down(Outbox& out) {
+  repairs_.forget_if([](const PendingRequest&) { return true; }, out);
   registry_.begin_teardown(kPair);
   if (!closing_) broken_since_publish_ = true;
   note_state(port::PairState::kTearingDown, out);

@@ -6,7 +6,7 @@ void add_kinds(KindTable& kinds) {
   kinds.add<Ack, ConnectRequest, ConnectReply, UpdateRequest, UpdateReply, DisconnectRequest>();
   kinds.add<ReportMeta, MetaReport, InitGroups, InitDone, Prepare, Prepared, Execute, Executed, Commit, Committed,
             AbortUpdate, UpdateAborted, Teardown, TornDown>();
-  kinds.add<WorkerExited, WorkerStarted, ReservePort, PortReserved, ReturnPort>();
+  kinds.add<WorkerExited, WorkerStarted, ReservePort, PortReserved, ReturnPort, EngineMember, EnginesLost>();
   kinds.add<RouteRequest, RouteReply, GenerateRequest, GenerateReply, SegmentReport, PauseEngine, EnginePaused,
             ContinueEngine, EngineContinued, SetVersion>();
   kinds.add<AssignShard, TrainStep, StepDone, PutShard, FetchShard, ShardData, DropShard, DropBatch, Dropped, QueryBatch,

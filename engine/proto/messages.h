@@ -180,6 +180,21 @@ struct ReturnPort {  // -> Ack
   AREAL_RECORD(0x1034, "return_port", epoch, port)
 };
 
+// ---- Membership: gateway -> router, gateway -> training loop ----
+
+// All ranks of the engine, in the incarnations that the sum names, have committed the version (0: have it as loaded).
+struct EngineMember {  // -> Ack
+  EngineId engine{};
+  Version version = 0;
+  std::uint64_t incarnations = 0;  // Sum over the engine's ranks.
+  AREAL_RECORD(0x1035, "engine_member", engine, version, incarnations)
+};
+// The pair is connected again, but an engine that lost a rank does not hold the published version any more.
+struct EnginesLost {  // -> Ack
+  Version version = 0;
+  AREAL_RECORD(0x1036, "engines_lost", version)
+};
+
 // ---- Rollout: pool -> router, pool -> engine server, controller -> engine server ----
 
 struct RouteRequest {  // -> RouteReply

@@ -14,7 +14,11 @@ void refuse(const port::MessageIn& message, Refusal reason, std::uint64_t detail
 }  // namespace
 
 Router::Router(ClusterMap cluster, EligiblePolicy policy)
-    : cluster_(std::move(cluster)), policy_(policy), engines_(cluster_.engines), ranks_(cluster_.engine_ranks.size()) {}
+    : cluster_(std::move(cluster)),
+      policy_(policy),
+      engines_(cluster_.engines),
+      ranks_(cluster_.engine_ranks.size()),
+      proofs_(cluster_.engines) {}
 
 void Router::step(const Input& input, Outbox& out) {
   const auto* message = std::get_if<port::MessageIn>(&input);
@@ -23,6 +27,7 @@ void Router::step(const Input& input, Outbox& out) {
   const bool known =
       dispatch_record<RouteRequest>(body, [&](const RouteRequest& route) { on_route(*message, route, out); }) ||
       dispatch_record<SetVersion>(body, [&](const SetVersion& set) { on_set_version(*message, set, out); }) ||
+      dispatch_record<EngineMember>(body, [&](const EngineMember& member) { on_member(*message, member, out); }) ||
       dispatch_record<WorkerExited>(body, [&](const WorkerExited& exited) { on_exited(*message, exited, out); }) ||
       dispatch_record<WorkerStarted>(body, [&](const WorkerStarted& started) { on_started(*message, started, out); });
   if (!known) refuse(*message, Refusal::kUnknown, body.kind, out);
@@ -50,12 +55,25 @@ void Router::on_set_version(const port::MessageIn& message, const SetVersion& se
     refuse(message, Refusal::kVersionOrder, set.version, out);
   } else {
     version_ = set.version;
-    for (std::size_t engine = 0; engine < engines_.size(); ++engine) {
-      engines_[engine].member = engines_[engine].dead == 0;
-      judge(engine, out);
-    }
+    announced_ = true;
+    for (std::size_t engine = 0; engine < engines_.size(); ++engine) judge(engine, out);
   }
   versions_.reply(Callee::key_of(message), Ack{}, out);
+}
+
+void Router::on_member(const port::MessageIn& message, const EngineMember& member, Outbox& out) {
+  if (message.from != cluster_.gateway || member.engine.value >= proofs_.size()) {
+    return refuse(message, Refusal::kUnknown, member.engine.value, out);
+  }
+  if (!members_.admit(message, out)) return;
+  Proof& proof = proofs_[member.engine.value];
+  if (member.version < proof.version) {
+    refuse(message, Refusal::kVersionOrder, member.version, out);
+  } else {
+    proof = {true, member.version, member.incarnations};
+    judge(member.engine.value, out);
+  }
+  members_.reply(Callee::key_of(message), Ack{}, out);
 }
 
 void Router::on_exited(const port::MessageIn& message, const WorkerExited& exited, Outbox& out) {
@@ -70,7 +88,6 @@ void Router::on_exited(const port::MessageIn& message, const WorkerExited& exite
     rank.incarnation = exited.incarnation;
     if (rank.alive) ++engines_[engine].dead;
     rank.alive = false;
-    engines_[engine].member = false;
     judge(engine, out);
   }
   members_.reply(Callee::key_of(message), Ack{}, out);
@@ -83,8 +100,6 @@ void Router::on_started(const port::MessageIn& message, const WorkerStarted& sta
   if (index.has_value() && started.incarnation > ranks_[*index].incarnation) {
     RankStanding& rank = ranks_[*index];
     const std::size_t engine = *index / cluster_.engine_world;
-    // Only the first start of all implies no exit before it.
-    if (rank.incarnation != 0 || started.incarnation != 1) engines_[engine].member = false;
     if (!rank.alive) --engines_[engine].dead;
     rank = {started.incarnation, true};
     judge(engine, out);
@@ -94,10 +109,21 @@ void Router::on_started(const port::MessageIn& message, const WorkerStarted& sta
 
 void Router::judge(std::size_t engine, Outbox& out) {
   EngineStanding& standing = engines_[engine];
+  standing.member = is_member(engine);
   const bool eligible = policy_(standing);
   if (eligible == standing.eligible) return;
   standing.eligible = eligible;
   out.note(port::EligibleChanged{EngineId{engine}, eligible, version_});
+}
+
+bool Router::is_member(std::size_t engine) const {
+  const Proof& proof = proofs_[engine];
+  if (!announced_ || !proof.given || proof.version < version_) return false;
+  std::uint64_t known = 0;
+  for (std::uint32_t i = 0; i < cluster_.engine_world; ++i) {
+    known += std::max<std::uint64_t>(1, ranks_[engine * cluster_.engine_world + i].incarnation);
+  }
+  return known <= proof.incarnations;
 }
 
 std::optional<std::size_t> Router::rank_of(NodeId node) const {

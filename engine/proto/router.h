@@ -1,8 +1,10 @@
 // The router: which engine a sample goes to, round robin over the engines that hold the published version.
 //
-// An engine is a member from the SetVersion that says "published, and all hold it" until one of its ranks exits or
-// starts again; it comes back with the next SetVersion. So a replacement gets no traffic before it was part of an
-// update. The order of picks depends on the declared order of engines alone, never on when they came.
+// An engine is a member by proof: the gateway's EngineMember names the version that all its ranks committed and the
+// incarnations that did. It gets requests while that version is not older than the announced one, none of its ranks is
+// known to be dead and none is known in a later incarnation. An announcement alone (SetVersion) proves nobody, so a
+// replacement gets no traffic before it was part of an update, however late its news come. The order of picks depends on
+// the declared order of engines alone, never on when they came.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -19,7 +21,7 @@
 namespace areal::proto {
 
 struct EngineStanding {
-  bool member = false;     // No rank exited or started again since the last SetVersion.
+  bool member = false;     // Its proof is good for the announced version, and no rank is known in a later incarnation.
   std::uint32_t dead = 0;  // Ranks that are known to be dead.
   bool eligible = false;   // What the policy last said.
   AREAL_FIELDS(member, dead, eligible)
@@ -43,7 +45,7 @@ class Router {
   [[nodiscard]] bool is_eligible(EngineId engine) const { return engines_[engine.value].eligible; }
   [[nodiscard]] Version version() const { return version_; }
 
-  AREAL_FIELDS(version_, picks_, engines_, ranks_, routes_, versions_, members_)
+  AREAL_FIELDS(version_, picks_, engines_, ranks_, routes_, versions_, members_, proofs_, announced_)
 
  private:
   struct RankStanding {
@@ -52,13 +54,22 @@ class Router {
     AREAL_FIELDS(incarnation, alive)
   };
 
+  struct Proof {
+    bool given = false;
+    Version version = 0;
+    std::uint64_t incarnations = 0;  // Sum over the engine's ranks.
+    AREAL_FIELDS(given, version, incarnations)
+  };
+
   void on_route(const port::MessageIn& message, const RouteRequest& route, Outbox& out);
   void on_set_version(const port::MessageIn& message, const SetVersion& set, Outbox& out);
+  void on_member(const port::MessageIn& message, const EngineMember& member, Outbox& out);
   void on_exited(const port::MessageIn& message, const WorkerExited& exited, Outbox& out);
   void on_started(const port::MessageIn& message, const WorkerStarted& started, Outbox& out);
   void judge(std::size_t engine, Outbox& out);
   [[nodiscard]] std::optional<std::size_t> rank_of(NodeId node) const;
   [[nodiscard]] bool is_guard(NodeId node) const;
+  [[nodiscard]] bool is_member(std::size_t engine) const;
 
   // Set at construction; not state.
   ClusterMap cluster_;
@@ -68,6 +79,8 @@ class Router {
   std::uint64_t picks_ = 0;
   std::vector<EngineStanding> engines_;
   std::vector<RankStanding> ranks_;  // As ClusterMap::engine_ranks.
+  std::vector<Proof> proofs_;        // By engine.
+  bool announced_ = false;           // A version was.
   // One for each kind of asker: their request ids are counted apart.
   Callee routes_;
   Callee versions_;

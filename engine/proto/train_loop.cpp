@@ -1,5 +1,7 @@
 #include "engine/proto/train_loop.h"
 
+#include <algorithm>
+
 #include "engine/base/check.h"
 
 namespace areal::proto {
@@ -22,7 +24,10 @@ void TrainLoop::step(const Input& input, Outbox& out) {
     calls_.start(incarnation_);
     connect(out);
   } else if (const auto* message = std::get_if<port::MessageIn>(&input)) {
-    if (calls_.answered(*message, out).has_value()) on_reply(message->body, out);
+    if (message->kind != port::MessageKind::kReply)
+      on_request(*message, out);
+    else if (calls_.answered(*message, out).has_value())
+      on_reply(message->body, out);
   } else if (const auto* told = std::get_if<port::TellIn>(&input)) {
     on_tell(told->body, out);
   } else if (const auto* fired = std::get_if<port::TimerFired>(&input)) {
@@ -30,6 +35,22 @@ void TrainLoop::step(const Input& input, Outbox& out) {
   }
   AREAL_CHECK(state_ != LoopState::kEnded || calls_.pending().empty());
   AREAL_CHECK(version_ == step_ || version_ == step_ + 1);
+}
+
+// ---- Requests ----
+
+void TrainLoop::on_request(const port::MessageIn& message, Outbox& out) {
+  const auto refuse = [&] {
+    out.note(port::Refused{message.body.kind, Refusal::kUnknown, message.from, message.body.kind});
+  };
+  if (message.from != cluster_.gateway) return refuse();
+  if (!callee_.admit(message, out)) return;
+  const bool known = dispatch_record<EnginesLost>(message.body, [&](const EnginesLost& said) {
+    callee_.reply(Callee::key_of(message), Ack{}, out);
+    lost_ = std::max(lost_, said.version);
+    if (state_ == LoopState::kCollecting) repair(out);
+  });
+  if (!known) refuse();
 }
 
 // ---- Answers ----
@@ -52,7 +73,7 @@ void TrainLoop::on_reply(const Record& body, Outbox& out) {
     case LoopState::kUpdating: {
       Outcome outcome = Outcome::kMismatch;
       dispatch_record<UpdateReply>(body, [&](const UpdateReply& reply) {
-        if (reply.version == next_version()) outcome = reply.outcome;
+        if (reply.version == target()) outcome = reply.outcome;
       });
       return on_updated(outcome, out);
     }
@@ -161,9 +182,24 @@ void TrainLoop::on_connect(Outcome outcome, Outbox& out) {
 // ---- One step ----
 
 void TrainLoop::begin_step(Outbox& out) {
+  collect(out);
+  repair(out);
+}
+
+// Asking again for the same batch is harmless, and answered if the answer came during a repair.
+void TrainLoop::collect(Outbox& out) {
   enter(LoopPhase::kCollect, out);
   out.tell(kPoolSlot, WantBatch{batch(), step_});
   await_tell(LoopState::kCollecting, out);
+}
+
+// Only what is published can be repaired, and the trainers hold exactly that while they wait for a batch.
+void TrainLoop::repair(Outbox& out) {
+  if (version_ == 0 || lost_ != version_) return;
+  out.push(port::DisarmTimer{kPhaseTimer});
+  repairing_ = true;
+  tries_ = 0;
+  pause(out);
 }
 
 void TrainLoop::on_batch(const BatchReady& ready, Outbox& out) {
@@ -187,13 +223,13 @@ std::uint32_t TrainLoop::shards_of(std::uint32_t train_rank, std::uint32_t shard
 }
 
 void TrainLoop::pause(Outbox& out) {
-  enter(LoopPhase::kPauseRollout, out);
+  enter(repairing_ ? LoopPhase::kRepairPause : LoopPhase::kPauseRollout, out);
   out.tell(kPoolSlot, PausePool{});
   if (!options_.pause_around_update) {
     tries_ = 0;
     return update(out);
   }
-  enter(LoopPhase::kPauseGeneration, out);
+  if (!repairing_) enter(LoopPhase::kPauseGeneration, out);
   ++tries_;
   out.tell(kPauseGateSlot, PauseAll{});
   await_tell(LoopState::kPausing, out);
@@ -211,10 +247,11 @@ void TrainLoop::on_paused(Outcome outcome, Outbox& out) {
 }
 
 void TrainLoop::update(Outbox& out) {
-  enter(LoopPhase::kUpdate, out);
+  enter(repairing_ ? LoopPhase::kRepairUpdate : LoopPhase::kUpdate, out);
   state_ = LoopState::kUpdating;
   ++tries_;
-  calls_.ask(cluster_.gateway, kGatewaySlot, UpdateRequest{next_version()}, out);
+  lost_ = 0;  // What was lost until now is part of this update.
+  calls_.ask(cluster_.gateway, kGatewaySlot, UpdateRequest{target()}, out);
 }
 
 void TrainLoop::on_updated(Outcome outcome, Outbox& out) {
@@ -230,8 +267,9 @@ void TrainLoop::on_updated(Outcome outcome, Outbox& out) {
 }
 
 void TrainLoop::leave_update(Outbox& out) {
+  if (repairing_) enter(LoopPhase::kRepairAnnounce, out);
   if (!options_.pause_around_update) return set_versions(out);
-  enter(LoopPhase::kContinueGeneration, out);
+  if (!repairing_) enter(LoopPhase::kContinueGeneration, out);
   ++tries_;
   out.tell(kPauseGateSlot, ContinueAll{});
   await_tell(LoopState::kContinuing, out);
@@ -245,31 +283,34 @@ void TrainLoop::on_continued(Outcome outcome, Outbox& out) {
 }
 
 void TrainLoop::set_versions(Outbox& out) {
-  enter(LoopPhase::kSetVersion, out);
+  if (!repairing_) enter(LoopPhase::kSetVersion, out);
   state_ = LoopState::kSettingTrainers;
   for (const NodeId trainer : cluster_.trainers) {
-    calls_.ask(trainer, kTrainRankSlot, SetVersion{next_version()}, out);
+    calls_.ask(trainer, kTrainRankSlot, SetVersion{target()}, out);
   }
 }
 
 // All that were asked have the version.
 void TrainLoop::on_fanned_out(Outbox& out) {
   if (state_ == LoopState::kSettingTrainers) {
-    out.note(port::VersionSet{Role::kTrainer, next_version()});
+    out.note(port::VersionSet{Role::kTrainer, target()});
     state_ = LoopState::kSettingEngines;
     for (std::uint32_t engine = 0; engine < cluster_.engines; ++engine) {
-      calls_.ask(cluster_.server(EngineId{engine}), kServerSlot, SetVersion{next_version()}, out);
+      calls_.ask(cluster_.server(EngineId{engine}), kServerSlot, SetVersion{target()}, out);
     }
   } else if (state_ == LoopState::kSettingEngines) {
-    out.tell(kPoolSlot, PoolVersion{next_version()});
-    out.note(port::VersionSet{Role::kEngine, next_version()});
+    out.tell(kPoolSlot, PoolVersion{target()});
+    out.note(port::VersionSet{Role::kEngine, target()});
     state_ = LoopState::kSettingRouter;
-    calls_.ask(cluster_.router, kRouterSlot, SetVersion{next_version()}, out);
+    calls_.ask(cluster_.router, kRouterSlot, SetVersion{target()}, out);
   } else if (state_ == LoopState::kSettingRouter) {
-    version_ = next_version();
+    version_ = target();
     out.note(port::VersionSet{Role::kRouter, version_});
     tries_ = 0;
-    clear(out);
+    if (!repairing_) return clear(out);
+    repairing_ = false;
+    out.tell(kPoolSlot, ResumePool{});
+    begin_step(out);
   } else {
     out.note(port::VersionSet{Role::kRouter, 0});
     out.tell(kPoolSlot, PoolVersion{0});
@@ -326,7 +367,7 @@ void TrainLoop::end_run(RunEnd end, Outbox& out) {
 TrainBatchId TrainLoop::batch() const { return {(std::uint64_t{incarnation_ - 1} << 32) | (step_ + 1)}; }
 
 void TrainLoop::list_waits(WaitList& waits) const {
-  for (const auto& entry : calls_.pending()) waits.push_back({entry.value.to, to_text(state_), next_version()});
+  for (const auto& entry : calls_.pending()) waits.push_back({entry.value.to, to_text(state_), target()});
   const bool waits_for_tell = state_ == LoopState::kCollecting || state_ == LoopState::kPausing ||
                               state_ == LoopState::kContinuing || state_ == LoopState::kClearing;
   if (waits_for_tell) waits.push_back({cluster_.controller, to_text(state_), step_});

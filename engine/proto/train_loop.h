@@ -4,10 +4,16 @@
 // rollout, router) only after the gateway said that its update ended well; what else ends an update is asked for anew a
 // bounded number of times, and then the run ends with generation left paused, so that nothing ever bears a version that
 // the engines do not hold. Every fan-out is all or nothing: one that cannot be completed ends the run.
+//
+// When the gateway says that engines lost the published version while a batch is collected, the loop repairs them: the
+// same pause, update and announcement for the version that is published already, which the trainers still hold, and then
+// the same batch again. In the phases of an update it need not: the next update is full. What is said between an update
+// and the next collecting is remembered.
 #pragma once
 #include <cstdint>
 #include <string_view>
 
+#include "engine/proto/callee.h"
 #include "engine/proto/caller.h"
 #include "engine/proto/cluster.h"
 #include "engine/proto/input.h"
@@ -89,9 +95,10 @@ class TrainLoop {
   [[nodiscard]] LoopState state() const { return state_; }
   [[nodiscard]] Version version() const { return version_; }
 
-  AREAL_FIELDS(state_, incarnation_, step_, version_, tries_, calls_)
+  AREAL_FIELDS(state_, incarnation_, step_, version_, tries_, repairing_, lost_, calls_, callee_)
 
  private:
+  void on_request(const port::MessageIn& message, Outbox& out);
   void on_reply(const Record& body, Outbox& out);
   void on_tell(const Record& body, Outbox& out);
   void on_timer(const port::TimerFired& fired, Outbox& out);
@@ -108,6 +115,8 @@ class TrainLoop {
 
   void connect(Outbox& out);
   void begin_step(Outbox& out);
+  void collect(Outbox& out);
+  void repair(Outbox& out);
   void pause(Outbox& out);
   void update(Outbox& out);
   void leave_update(Outbox& out);
@@ -121,6 +130,8 @@ class TrainLoop {
   void end_run(port::RunEnd end, Outbox& out);
   [[nodiscard]] TrainBatchId batch() const;
   [[nodiscard]] Version next_version() const { return step_ + 1; }
+  // What the present update moves.
+  [[nodiscard]] Version target() const { return repairing_ ? version_ : next_version(); }
   [[nodiscard]] std::uint32_t shards_of(std::uint32_t train_rank, std::uint32_t shards) const;
 
   // Set at construction; not state.
@@ -133,7 +144,10 @@ class TrainLoop {
   std::uint64_t step_ = 0;
   Version version_ = 0;      // Published.
   std::uint32_t tries_ = 0;  // Of what the state asks for.
+  bool repairing_ = false;
+  Version lost_ = 0;         // The version that engines were last said to have lost; 0: none since the last update.
   Caller calls_;
+  Callee callee_;
 };
 
 }  // namespace areal::proto

@@ -46,6 +46,7 @@ RolloutWorld::RolloutWorld(const RolloutWorldOptions& options, std::uint64_t see
   }
   controller_tells_.push_back({{kController, kPoolSlot}, {kTrainLoopSlot, to_record(PoolVersion{0})}});
   controller_tells_.push_back({{kController, kPoolSlot}, {kTrainLoopSlot, to_record(WantBatch{TrainBatchId{1}, 0})}});
+  prove_members(0);
   flights_.push_back(
       {{kRouter, kRouterSlot},
        {kController, 1, kTrainLoopSlot, port::MessageKind::kRequest, {++last_request_}, to_record(SetVersion{0})},
@@ -271,7 +272,7 @@ void RolloutWorld::restart(std::size_t index) {
   std::erase_if(timers_, [&](const auto& armed) { return armed.first.node == node; });
   give({node, kServerSlot}, port::Started{incarnation, 0, 1});
   engine.tells.push_back({kReceiverSlot, to_record(WeightsCommitted{0})});
-  // Guards are near: news of a restart that came after the next publication would keep out an engine that is whole.
+  // Guards are near: a replacement starts only when the router knows of the death.
   give({kRouter, kRouterSlot}, port::MessageIn{kGuard,
                                                1,
                                                kGuardSlot,
@@ -292,6 +293,18 @@ bool RolloutWorld::write_all() {
     engine.tells.push_back({kReceiverSlot, to_record(WantWrite{published_ + 1})});
   }
   return all;
+}
+
+void RolloutWorld::prove_members(Version version) {
+  for (std::uint64_t engine = 0; engine < engines_.size(); ++engine) {
+    const std::uint64_t incarnations = engines_[engine].incarnation + cluster_.engine_world - 1;  // Servers restart only.
+    give({kRouter, kRouterSlot}, port::MessageIn{kGateway,
+                                                 1,
+                                                 kGatewaySlot,
+                                                 port::MessageKind::kRequest,
+                                                 {++last_request_},
+                                                 to_record(EngineMember{EngineId{engine}, version, incarnations})});
+  }
 }
 
 void RolloutWorld::loop_step() {
@@ -329,6 +342,7 @@ void RolloutWorld::loop_step() {
       return;
     case Loop::kPublishing:
       ++published_;
+      prove_members(published_);
       for (Engine& engine : engines_) engine.write = Write::kNone;
       flights_.push_back({{kRouter, kRouterSlot},
                           {kController,

@@ -100,6 +100,8 @@ class RolloutWorld {
   void finish_op(Engine& engine, std::size_t index, port::Outcome outcome, bool more);
   void loop_step();
   bool write_all();
+  // The gateway's word on what the engines hold now.
+  void prove_members(Version version);
   void restart(std::size_t engine);
   [[nodiscard]] bool quiet() const;
   [[nodiscard]] Engine* engine_at(NodeId node);

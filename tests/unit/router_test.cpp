@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "tests/unit/effects.h"
 #include "tests/unit/rollout_cluster.h"
 
@@ -13,11 +15,20 @@ using namespace proto;  // NOLINT(google-build-using-namespace)
 
 class RouterTest : public testing::Test {
  protected:
-  void publish(Version version) { router.request(kController, kTrainLoopSlot, ++last, SetVersion{version}); }
+  void announce(Version version) { router.request(kController, kTrainLoopSlot, ++last, SetVersion{version}); }
+  void prove(std::uint64_t engine, Version version, std::uint64_t incarnations) {
+    router.request(kGateway, kGatewaySlot, ++last, EngineMember{EngineId{engine}, version, incarnations});
+  }
+  // Every rank of every engine, in the incarnation that the guard last spoke of, holds the version.
+  void publish(Version version) {
+    for (std::uint64_t engine = 0; engine < 3; ++engine) prove(engine, version, incarnations[engine]);
+    announce(version);
+  }
   void exit(NodeId node, Incarnation incarnation) {
     router.request(kGuard, kGuardSlot, ++last, WorkerExited{node, incarnation});
   }
   void start(NodeId node, Incarnation incarnation) {
+    if (incarnation > 1) ++incarnations[(node.value - 100) / 10];
     router.request(kGuard, kGuardSlot, ++last, WorkerStarted{node, incarnation, 0});
   }
   RouteReply route() { return route_as(++last); }
@@ -33,6 +44,7 @@ class RouterTest : public testing::Test {
 
   Driven<Router> router{Router(rollout_cluster(3))};
   std::uint64_t last = 0;
+  std::array<std::uint64_t, 3> incarnations{2, 2, 2};  // By engine.
 };
 
 using Picks = std::vector<std::uint64_t>;
@@ -56,6 +68,41 @@ TEST_F(RouterTest, TheReplyPinsThePublishedVersionAndNeverFallsBack) {
   EXPECT_EQ(router.notes<port::Refused>().at(0).reason, Refusal::kVersionOrder);
   EXPECT_EQ(router.sends<Ack>().size(), 1U);
   EXPECT_EQ(route().version, 7U);
+}
+
+// A process that was replaced after it committed must not pass for the one that did.
+TEST_F(RouterTest, AnAnnouncementProvesNobody) {
+  start(server_node(1), 1);
+  for (const std::uint64_t engine : {0, 1, 2}) prove(engine, 1, 2);
+  exit(server_node(1), 1);
+  start(server_node(1), 2);
+  announce(1);
+  EXPECT_EQ(engines(4), (Picks{0, 2, 0, 2}));
+  prove(1, 1, 3);  // It was part of a repair.
+  EXPECT_EQ(router.sends<Ack>().size(), 1U);
+  EXPECT_TRUE(router.protocol().is_eligible(EngineId{1}));
+}
+
+TEST_F(RouterTest, AProofOfAnOlderVersionOrOfAnOlderProcessIsNone) {
+  start(server_node(0), 1);
+  start(server_node(0), 2);
+  publish(1);
+  prove(0, 0, 9);
+  EXPECT_EQ(router.notes<port::Refused>().at(0).reason, Refusal::kVersionOrder);
+  prove(1, 2, 2);
+  prove(2, 2, 2);
+  prove(0, 2, 2);  // Said before the gateway knew of the second start.
+  announce(2);
+  EXPECT_FALSE(router.protocol().is_eligible(EngineId{0}));
+  EXPECT_EQ(engines(2), (Picks{1, 2}));
+}
+
+TEST_F(RouterTest, NewsOfAStartThatTheProofKnewOfChangesNothing) {
+  start(server_node(0), 1);
+  prove(0, 1, 3);
+  announce(1);
+  start(rank_node(0, 1), 2);
+  EXPECT_TRUE(router.protocol().is_eligible(EngineId{0}));
 }
 
 // H06: a replacement would get traffic before it was part of an update.
@@ -119,7 +166,7 @@ TEST_F(RouterTest, ARepeatedRequestIsAnsweredAgainWithTheSameEngine) {
 // It warns before it tells the other ranks of that engine to refuse, and does not go on before the answer.
 TEST_F(RouterTest, TheGatewayMayReportADeathToo) {
   publish(1);
-  router.request(kGateway, kGatewaySlot, 1, WorkerExited{server_node(1), 1});
+  router.request(kGateway, kGatewaySlot, ++last, WorkerExited{server_node(1), 1});
   EXPECT_TRUE(router.notes<port::Refused>().empty());
   EXPECT_EQ(router.sends<Ack>().size(), 1U);
   EXPECT_EQ(engines(2), (Picks{0, 2}));
@@ -132,6 +179,10 @@ TEST_F(RouterTest, StrangersPublishNothingAndKillNobody) {
   router.request(kStranger, kGuardSlot, 2, WorkerExited{server_node(0), 1});
   EXPECT_EQ(router.notes<port::Refused>().size(), 1U);
   EXPECT_TRUE(router.protocol().is_eligible(EngineId{0}));
+  router.request(kGuard, kGuardSlot, ++last, EngineMember{EngineId{0}, 5, 2});  // A guard proves nothing.
+  EXPECT_EQ(router.notes<port::Refused>().size(), 1U);
+  prove(7, 0, 2);
+  EXPECT_EQ(router.notes<port::Refused>().size(), 1U);
   EXPECT_EQ(route().version, 0U);
 }
 

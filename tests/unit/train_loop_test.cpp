@@ -70,8 +70,15 @@ class TrainLoopTest : public ::testing::Test {
   void reply_update(Version version, Outcome outcome) {
     answer_all<UpdateRequest>(UpdateReply{version, outcome, 1, UpdateMode::kFull, FullReason::kNone, 0});
   }
+  void loses(Version version) {
+    loop.request({3}, kGatewaySlot, ++last, EnginesLost{version});
+    keep();
+  }
   void publish() {
     tell(kPauseGateSlot, AllContinued{});
+    publish_rest();
+  }
+  void publish_rest() {
     answer_all<SetVersion>(Ack{});  // Trainers; then those they lead to.
     answer_all<SetVersion>(Ack{});
     answer_all<SetVersion>(Ack{});
@@ -84,6 +91,7 @@ class TrainLoopTest : public ::testing::Test {
   }
 
   Driven<TrainLoop> loop{TrainLoop({.updates = 2}, small_cluster())};
+  std::uint64_t last = 0;
   std::vector<LoopPhase> phases;
   std::vector<port::VersionSet> set;
   std::vector<port::RunEnded> ended;
@@ -274,6 +282,76 @@ TEST_F(TrainLoopTest, AFailedClearIsTriedOnceMore) {
   EXPECT_EQ(loop.tells<ClearBatch>().size(), 1U);
   tell(kDrainSlot, BatchCleared{{1}, Outcome::kFailed});
   EXPECT_EQ(ended.at(0).end, RunEnd::kUpdateFailed);
+}
+
+// ---- Repair ----
+
+TEST_F(TrainLoopTest, EnginesThatLostThePublishedVersionAreRepairedWhileABatchIsCollected) {
+  begin();
+  run_step(1);
+  phases.clear(), set.clear();
+  loses(1);
+  EXPECT_EQ(loop.sends<Ack>().size(), 1U);
+  EXPECT_EQ(loop.tells<PausePool>().size(), 1U);
+  EXPECT_EQ(loop.tells<PauseAll>().size(), 1U);
+  tell(kPoolSlot, BatchReady{{2}, 5, 99});  // Asked for again below.
+  EXPECT_TRUE(loop.sends<TrainStep>().empty());
+  tell(kPauseGateSlot, AllPaused{});
+  ASSERT_EQ((loop.bodies<port::Send, UpdateRequest>().size()), 1U);
+  EXPECT_EQ((loop.bodies<port::Send, UpdateRequest>()[0].version), 1U);
+  EXPECT_TRUE(loop.reload(TrainLoop({.updates = 2}, small_cluster())));
+  reply_update(1, Outcome::kOk);
+  publish();
+  EXPECT_EQ(loop.tells<ResumePool>().size(), 1U);
+  ASSERT_EQ(loop.tells<WantBatch>().size(), 1U);
+  EXPECT_EQ(loop.tells<WantBatch>()[0].batch, TrainBatchId{2});
+  EXPECT_EQ(phases, (std::vector{LoopPhase::kRepairPause, LoopPhase::kRepairUpdate, LoopPhase::kRepairAnnounce,
+                                 LoopPhase::kCollect}));
+  ASSERT_EQ(set.size(), 3U);
+  for (const port::VersionSet& each : set) EXPECT_EQ(each.version, 1U);
+  run_step(2);
+  answer_all<DisconnectRequest>(Ack{});
+  EXPECT_EQ(ended.at(0).end, RunEnd::kCompleted);
+  EXPECT_EQ(ended.at(0).version, 2U);
+}
+
+TEST_F(TrainLoopTest, NothingIsRepairedBeforeTheFirstVersionNorInAnUpdateThatIsNear) {
+  begin();
+  loses(0);
+  EXPECT_TRUE(loop.tells<PausePool>().empty());
+  run_step(1);
+  collect_and_train(2);
+  loses(1);
+  EXPECT_EQ(loop.sends<Ack>().size(), 1U);
+  EXPECT_TRUE(loop.tells<PauseAll>().empty());
+  tell(kPauseGateSlot, AllPaused{});
+  EXPECT_EQ((loop.bodies<port::Send, UpdateRequest>().at(0).version), 2U);
+}
+
+// No update is near then: the step would collect with whom is left, or with nobody.
+TEST_F(TrainLoopTest, WhatWasLostAfterAnUpdateIsRepairedOnceCollectingBegins) {
+  begin();
+  to_update(1);
+  reply_update(1, Outcome::kOk);
+  loses(1);
+  EXPECT_TRUE(loop.tells<PauseAll>().empty());
+  publish();
+  tell(kDrainSlot, BatchCleared{{1}, Outcome::kOk});
+  EXPECT_EQ(loop.tells<PauseAll>().size(), 1U);
+  EXPECT_EQ(phases.back(), LoopPhase::kRepairPause);
+}
+
+TEST_F(TrainLoopTest, ARepairThatFailsEndsTheRunAndStrangersAskForNone) {
+  begin();
+  run_step(1);
+  loop.request(NodeId{77}, kGatewaySlot, 900, EnginesLost{1});
+  EXPECT_EQ(loop.notes<port::Refused>().size(), 1U);
+  EXPECT_TRUE(loop.tells<PauseAll>().empty());
+  loses(1);
+  tell(kPauseGateSlot, AllPaused{});
+  reply_update(1, Outcome::kFailed);
+  EXPECT_EQ(ended.at(0).end, RunEnd::kUpdateFailed);
+  EXPECT_TRUE(loop.tells<ResumePool>().empty());
 }
 
 TEST_F(TrainLoopTest, AnswersOutOfPlaceAreRefusedAndChangeNothing) {
