@@ -16,8 +16,8 @@ using namespace proto;  // NOLINT(google-build-using-namespace)
 class RouterTest : public testing::Test {
  protected:
   void announce(Version version) { router.request(kController, kTrainLoopSlot, ++last, SetVersion{version}); }
-  void prove(std::uint64_t engine, Version version, std::uint64_t incarnations) {
-    router.request(kGateway, kGatewaySlot, ++last, EngineMember{EngineId{engine}, version, incarnations});
+  void prove(std::uint64_t engine, Version version, std::uint64_t proven) {
+    router.request(kGateway, kGatewaySlot, ++last, EngineMember{EngineId{engine}, version, proven});
   }
   // Every rank of every engine, in the incarnation that the guard last spoke of, holds the version.
   void publish(Version version) {
