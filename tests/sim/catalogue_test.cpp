@@ -1,0 +1,79 @@
+// Every known failure: found as its scenario names it, and only with its defect.
+#include "sim/explore/catalogue.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/sim/scenario_runs.h"
+
+namespace areal::sim {
+namespace {
+
+using test::read;
+using test::settings_of;
+
+std::vector<std::string> entries() { return catalogue_files(test::scenario_folder()); }
+
+class CatalogueEntry : public testing::TestWithParam<std::string> {};
+
+TEST_P(CatalogueEntry, IsFoundAsNamedAndIsCleanWithout) {
+  const auto report = run_catalogue_entry(GetParam(), 1);
+  ASSERT_TRUE(report) << report.error().detail;
+  EXPECT_TRUE(report->found) << report->with;
+  EXPECT_TRUE(report->clean) << report->without;
+}
+
+// What it says of the half with the defect is no sentence that every run fulfils.
+TEST_P(CatalogueEntry, ItsFindingIsNotThereWithoutTheDefect) {
+  const config::Scenario scenario = read(GetParam());
+  const RunSettings settings = settings_of(scenario, "");
+  const auto result = run_once(settings, nullptr);
+  ASSERT_TRUE(result) << result.error().detail;
+  EXPECT_NE(unmet_expectation(*scenario.expect_defect, *result, *settings.room->setup), "");
+}
+
+TEST_P(CatalogueEntry, SaysWhoMustNoticeAndIsNamedAfterItsFile) {
+  const config::Scenario scenario = read(GetParam());
+  EXPECT_EQ(scenario.name, std::filesystem::path(GetParam()).stem().string());
+  EXPECT_FALSE(scenario.defect_seat.empty());
+  const config::ExpectSettings& with = *scenario.expect_defect;
+  if (scenario.defect_seat == "guard") {
+    EXPECT_FALSE(with.refused.empty());
+    EXPECT_TRUE(with.end.has_value());
+  } else {
+    EXPECT_TRUE(find_invariant(with.invariant).has_value()) << with.invariant;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CatalogueEntry, testing::ValuesIn(entries()), test::stem_of);
+
+TEST(Catalogue, HasAnEntryForEveryDefect) {
+  std::vector<std::string> used;
+  for (const std::string& file : entries()) used.push_back(read(file).defect);
+  for (const Defect& defect : all_defects()) {
+    EXPECT_GT(std::ranges::count(used, std::string(defect.name)), 0) << defect.name;
+  }
+  EXPECT_GE(used.size(), 15U);
+}
+
+TEST(Catalogue, AFileWithoutADefectIsRefused) {
+  EXPECT_FALSE(run_catalogue_entry(test::scenario_folder() + "/smoke.yaml", 1));
+}
+
+TEST(Catalogue, AnotherDefectIsNotTakenForTheNamedOne) {
+  const config::Scenario scenario = read(test::scenario_folder() + "/reports/h20_constant_barrier_key.yaml");
+  RunSettings settings = settings_of(scenario, "plan_from_storage_dtype");
+  settings.stop_on_violation = false;
+  const auto result = run_once(settings, nullptr);
+  ASSERT_TRUE(result);
+  EXPECT_FALSE(result->violations.empty());
+  EXPECT_NE(unmet_expectation(*scenario.expect_defect, *result, *settings.room->setup), "");
+}
+
+TEST(Catalogue, AnUnknownDefectIsAnsweredWithTheNearestOne) {
+  const auto parts = parts_of_defect("not_idempotant");
+  ASSERT_FALSE(parts);
+  EXPECT_NE(parts.error().detail.find("did you mean 'not_idempotent'"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace areal::sim
