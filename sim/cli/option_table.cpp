@@ -69,7 +69,7 @@ constexpr std::array<CommandRow, 7> kCommands{{
 }};
 
 constexpr std::array<OptionRow, 18> kOptions{{
-    {"seed", "N", "run", "The seed, decimal or 0x hexadecimal."},
+    {"seed", "N", "run catalogue", "The seed, decimal or 0x hexadecimal."},
     {"seeds", "A..B", "run", "Every seed from A to B, both included."},
     {"jobs", "J", "run", "With --seeds: so many worker processes; 1 by default."},
     {"profile", "calm|hostile", "run",

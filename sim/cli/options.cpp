@@ -322,11 +322,11 @@ ParsedArguments parse(int argc, char** argv) {
     return {};
   }
   const bool wants_help = has(words.options, "help");
-  if (!wants_help && words.files.empty()) throw Refusal{"no scenario given; write: areal-sim SCENARIO.yaml"};
+  const bool has_words = !words.files.empty();
+  if (!wants_help && !has_words) throw Refusal{"no scenario given; write: areal-sim SCENARIO.yaml"};
   take_command(words, out);
   if (wants_help) {
-    const bool of_command = !words.files.empty() || argc > 2;
-    fmt::print("{}", of_command ? help_text(*find_command(out.command)) : help_text());
+    fmt::print("{}", has_words ? help_text(*find_command(out.command)) : help_text());
     return {};
   }
   out.files = std::move(words.files);
