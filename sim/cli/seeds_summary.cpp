@@ -54,7 +54,8 @@ void print_group(const SeedsReport& report, const SeedGroup& group) {
   }
   if (group.indices.size() > kSeedsShown) seeds += " ...";
   const std::string name = group.name == to_text(group.end) ? "" : "  " + group.name;
-  fmt::print("{}{}  {} seeds:{}\n", to_text(group.end), name, group.indices.size(), seeds);
+  fmt::print("{}{}  {} seed{}:{}\n", to_text(group.end), name, group.indices.size(),
+             group.indices.size() == 1 ? "" : "s", seeds);
   const SeedDetail& detail = report.details[group.indices.front()];
   if (detail.text[0] == '\0') return;
   std::string where;
