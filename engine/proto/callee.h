@@ -2,7 +2,10 @@
 //
 // Remembers the answers of the last requests of every caller. A request that is asked again while it is being worked on
 // is let go (its answer will come); one that was answered is answered again with the same words; one that is too old to
-// be remembered is ignored. What has not been answered yet is never forgotten.
+// be remembered is ignored. What has not been answered yet is never forgotten. A callee that remembers as much as it may
+// admits nothing new: who asks then asks again, and gives up in the end.
+//
+// Part of a protocol's state; not thread-safe.
 #pragma once
 #include <cstdint>
 
@@ -57,10 +60,15 @@ class Callee {
  private:
   // Requests remembered of one caller; far more than any caller has under way at once with its retries.
   static constexpr std::uint64_t kWindow = 512;
+  // Far above two windows of each of the 4,096 ranks that a scenario may have at most.
+  static constexpr std::size_t kMostRemembered = std::size_t{1} << 23;
+  static constexpr std::size_t kMostAskers = std::size_t{1} << 16;
+
+  void forget_up_to(RequestId floor, const Asker& asker);
 
   RepeatPolicy repeats_;
-  Table<RequestKey, RememberedReply> seen_;
-  Table<Asker, RequestId> forgotten_;  // By caller: all requests up to this one are.
+  Table<RequestKey, RememberedReply> seen_{kMostRemembered};
+  Table<Asker, RequestId> forgotten_{kMostAskers};  // By caller: all requests up to this one are.
 };
 
 }  // namespace areal::proto

@@ -1,8 +1,9 @@
 // The asking side of requests: asks again until answered, and gives up after a stated number of tries.
 //
 // Part of a protocol's state. Timers of a caller are `timer_base + low half of the request id`, so that a protocol can
-// have several callers and timers of its own.
+// have several callers and timers of its own. Not thread-safe.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -30,8 +31,8 @@ class Caller {
  public:
   explicit Caller(CallerOptions options = {}) : options_(options), pending_(options.limit) {}
 
-  // Request ids are unique over incarnations. REQUIRES: called once, on Started.
-  void start(Incarnation incarnation) { next_ = std::uint64_t{incarnation} << 32; }
+  // Request ids are unique over incarnations. Called on Started; a Started that comes twice uses no id again.
+  void start(Incarnation incarnation) { next_ = std::max(next_, std::uint64_t{incarnation} << 32); }
 
   template <RecordType T>
   RequestId ask(NodeId to, SlotId slot, const T& body, Outbox& out) {

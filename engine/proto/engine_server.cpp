@@ -1,5 +1,6 @@
 #include "engine/proto/engine_server.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -23,7 +24,7 @@ EngineServer::EngineServer(const EngineServerOptions& options, ClusterMap cluste
 
 void EngineServer::step(const Input& input, Outbox& out) {
   if (const auto* started = std::get_if<port::Started>(&input)) {
-    next_op_ = std::uint64_t{started->incarnation} << 32;
+    next_op_ = std::max(next_op_, std::uint64_t{started->incarnation} << 32);
     reports_.start(started->incarnation);
   } else if (const auto* message = std::get_if<port::MessageIn>(&input)) {
     on_message(*message, out);

@@ -56,10 +56,9 @@ void Guard::step(const Input& input, Outbox& out) {
 
 void Guard::on_started(const port::Started& started, Outbox& out) {
   calls_.start(started.incarnation);
-  last_op_ = std::uint64_t{started.incarnation} << 32;
+  last_op_ = std::max(last_op_, std::uint64_t{started.incarnation} << 32);
   for (const NodeId node : options_.children) {
-    AREAL_CHECK(children_.insert(node, GuardChild{}));
-    lease_child(node, out);
+    if (children_.insert(node, GuardChild{})) lease_child(node, out);  // Not twice, if this comes twice.
   }
 }
 

@@ -6,6 +6,9 @@ namespace {
 // One message of the liveness exchange. Source: the reference's group check.
 constexpr std::uint64_t kLivenessElements = 100;
 
+constexpr std::uint32_t kPayloadBit = 1;
+constexpr std::uint32_t kControlBit = 2;
+
 }  // namespace
 
 void MemberGroups::join(const InitGroups& init, Outbox& out) {
@@ -64,7 +67,7 @@ MemberGroups::Event MemberGroups::on_batch(const port::BatchDone& in, Outbox& ou
 bool MemberGroups::abort(Outbox& out) {
   if (state_ == State::kNone || state_ == State::kAborting) return state_ == State::kAborting;
   const bool has_control = state_ != State::kJoiningPayload;
-  aborts_left_ = has_control ? 2 : 1;
+  aborting_ = kPayloadBit | (has_control ? kControlBit : 0U);
   state_ = State::kAborting;
   out.push(port::AbortGroup{payload_group(init_.epoch)});
   if (has_control) out.push(port::AbortGroup{control_group(init_.epoch)});
@@ -72,9 +75,12 @@ bool MemberGroups::abort(Outbox& out) {
 }
 
 MemberGroups::Event MemberGroups::on_aborted(const port::GroupAborted& in) {
-  const bool mine = in.group == payload_group(init_.epoch) || in.group == control_group(init_.epoch);
-  if (state_ != State::kAborting || !mine) return Event::kNotMine;
-  if (--aborts_left_ > 0) return Event::kProgress;
+  const std::uint32_t payload = in.group == payload_group(init_.epoch) ? kPayloadBit : 0U;
+  const std::uint32_t control = in.group == control_group(init_.epoch) ? kControlBit : 0U;
+  const std::uint32_t ended = aborting_ & (payload | control);  // 0 also if it comes twice.
+  if (state_ != State::kAborting || ended == 0) return Event::kNotMine;
+  aborting_ &= ~ended;
+  if (aborting_ != 0) return Event::kProgress;
   state_ = State::kNone;
   return Event::kAborted;
 }

@@ -3,6 +3,8 @@
 // Both exist or neither does (INV-GLOO-PAIR). They are joined in this order: payload, control, then the liveness
 // exchange on the payload group and a barrier on the control group. Group ids are never used twice: epoch * 2 and
 // epoch * 2 + 1.
+//
+// Part of a member's state; not thread-safe.
 #pragma once
 #include "engine/proto/effect.h"
 #include "engine/proto/messages.h"
@@ -43,7 +45,7 @@ class MemberGroups {
   [[nodiscard]] Epoch epoch() const { return init_.epoch; }
   [[nodiscard]] const InitGroups& init() const { return init_; }
 
-  AREAL_FIELDS(state_, init_, last_batch_, awaited_, aborts_left_)
+  AREAL_FIELDS(state_, init_, last_batch_, awaited_, aborting_)
 
  private:
   void exchange(Outbox& out);
@@ -52,7 +54,7 @@ class MemberGroups {
   InitGroups init_;
   std::uint64_t last_batch_ = 0;
   BatchId awaited_;
-  std::uint32_t aborts_left_ = 0;
+  std::uint32_t aborting_ = 0;  // Which of the two have not said that they ended: a bit each.
 };
 
 }  // namespace areal::proto

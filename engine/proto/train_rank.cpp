@@ -15,7 +15,7 @@ TrainRank::TrainRank(TrainRankOptions options, ClusterMap cluster)
 void TrainRank::step(const Input& input, Outbox& out) {
   if (const auto* started = std::get_if<port::Started>(&input)) {
     calls_.start(started->incarnation);
-    last_op_ = std::uint64_t{started->incarnation} << 32;
+    last_op_ = std::max(last_op_, std::uint64_t{started->incarnation} << 32);
   } else if (const auto* message = std::get_if<port::MessageIn>(&input)) {
     on_message(*message, out);
   } else if (const auto* done = std::get_if<port::ComputeDone>(&input)) {

@@ -28,7 +28,8 @@ MemberEvent UpdateMember::on(const port::MessageIn& in, Outbox& out) {
   dispatch_record<Execute, Commit>(in.body, [&](const auto& asked) { event = on_request(in, asked, out); });
   dispatch_record<AbortUpdate>(in.body, [&](const AbortUpdate& asked) { event = begin_end(in, asked.epoch, true, out); });
   dispatch_record<Teardown>(in.body, [&](const Teardown& asked) {
-    told_unproven_ = told_unproven_ || asked.unproven;
+    const bool ends = asked.epoch == groups_.epoch() || phase_ == MemberPhase::kIdle;
+    told_unproven_ = told_unproven_ || (ends && asked.unproven);
     event = begin_end(in, asked.epoch, false, out);
   });
   return event;
@@ -165,13 +166,18 @@ void UpdateMember::succeed(std::uint64_t bytes, Outbox& out) {
 }
 
 MemberEvent UpdateMember::begin_end(const port::MessageIn& in, Epoch epoch, bool abort, Outbox& out) {
+  if (epoch != groups_.epoch() && phase_ != MemberPhase::kIdle) {  // It does not end what runs here.
+    refuse(in, Refusal::kWrongEpoch, epoch, out);
+    if (abort) {
+      callee_.reply(Callee::key_of(in), UpdateAborted{epoch, false}, out);
+    } else {
+      callee_.reply(Callee::key_of(in), TornDown{epoch}, out);
+    }
+    return {};
+  }
   end_key_ = Callee::key_of(in);
   end_is_abort_ = abort;
-  if (epoch != groups_.epoch() || phase_ == MemberPhase::kIdle) {  // Nothing of that epoch is left here.
-    const bool other = epoch != groups_.epoch() && phase_ != MemberPhase::kIdle;
-    if (other) refuse(in, Refusal::kWrongEpoch, epoch, out);
-    return other ? MemberEvent{} : MemberEvent{What::kEnded, {}, {}};
-  }
+  if (phase_ == MemberPhase::kIdle) return {What::kEnded, {}, {}};  // Nothing is left here.
   out.push(port::DisarmTimer{kDeadline});
   if (init_key_) finish_connect(Outcome::kAborted, {}, out);
   if (phase_ == MemberPhase::kExecuting) fail(Outcome::kAborted, {}, out);
@@ -255,6 +261,7 @@ MemberEvent UpdateMember::on(const port::BufferReady& in, Outbox& out) {
   if (in.buffer != staging_) return {};
   if (in.outcome != Outcome::kOk) {
     staging_ = {};
+    releasing_ = false;
     fail(in.outcome, {}, out);
     return check_end(out);
   }

@@ -4,6 +4,7 @@
 // kConnecting -> kConnected -> kPrepared -> kExecuting -> kExecuted -> (commit) kConnected. A failure inside an attempt
 // is answered once and waits in kFailed for the gateway's AbortUpdate, which ends both groups; after that only a new
 // epoch helps. A repeated request is answered by the Callee; an attempt that was entered, or an older one, is refused.
+// The end of an epoch that is not here is answered at once and ends nothing. Not thread-safe.
 #pragma once
 #include <memory>
 #include <optional>
