@@ -47,9 +47,10 @@ struct Group {
   std::uint32_t world = 0;
   bool complete = false;  // Every rank joined.
   bool aborted = false;
+  Instant met_at;         // When the last member learns that it is complete.
   std::vector<GroupMember> members;         // In order of joining.
   std::vector<std::uint64_t> ended_tags;    // Barriers that were met: a store-backed barrier key that is used again passes.
-  AREAL_FIELDS(id, backend, world, complete, aborted, members, ended_tags)
+  AREAL_FIELDS(id, backend, world, complete, aborted, met_at, members, ended_tags)
 
   [[nodiscard]] GroupMember* find(NodeId node);
   [[nodiscard]] GroupMember* find_rank(std::uint32_t rank);

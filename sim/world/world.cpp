@@ -37,6 +37,7 @@ Result<World> World::make_hosting(std::shared_ptr<const Room> room, std::uint64_
   world.decisions_ = Decisions(seed);
   const std::size_t count = room->nodes.size();
   world.incarnations_.assign(count, 0);
+  world.starter_slots_.assign(count, {});
   world.hung_until_.assign(count, {});
   world.timers_.resize(count);
   world.devices_.resize(count);
@@ -107,10 +108,7 @@ void World::heal(port::TraceSink& sink) {
 void World::happen(const WorldEvent& event, port::TraceSink& sink) {
   switch (event.what) {
     case What::kTimer:
-      std::erase_if(timers_[event.node.value - 1], [&](const Timer& timer) {
-        return timer.slot == event.slot && timer.timer.value == event.number;
-      });
-      deliver(event, sink);
+      fire_timer(event, sink);
       break;
     case What::kDeliver:
     case What::kPassed:
@@ -136,6 +134,21 @@ void World::happen(const WorldEvent& event, port::TraceSink& sink) {
     case What::kStop:
       if (node_of(event.node).incarnation() == event.incarnation) kill_process(event.node, sink);
       break;
+  }
+}
+
+// At a node that hangs a timer stays armed until it goes on: what it does first may still disarm it.
+void World::fire_timer(const WorldEvent& event, port::TraceSink& sink) {
+  std::vector<Timer>& timers = timers_[event.node.value - 1];
+  const auto fires = [&](const Timer& timer) {
+    return timer.slot == event.slot && timer.timer.value == event.number;
+  };
+  const Instant hung_until = hung_until_[event.node.value - 1];
+  if (hung_until <= now_) {
+    std::erase_if(timers, fires);
+    deliver(event, sink);
+  } else if (const auto place = std::ranges::find_if(timers, fires); place != timers.end()) {
+    place->event = queue_.post(hung_until, event);
   }
 }
 
@@ -195,6 +208,7 @@ void World::start_process(NodeId id, std::uint16_t port, const node::Origin& ori
 void World::process_up(const WorldEvent& event, port::TraceSink& sink) {
   const auto outcome = node_of(event.node).alive() ? port::Outcome::kRefused : port::Outcome::kOk;
   if (outcome == port::Outcome::kOk) {
+    starter_slots_[event.node.value - 1] = event.slot;
     start_process(event.node, static_cast<std::uint16_t>(event.a), event.origin, sink);
   }
   const port::ProcessStarted started{OpId{event.number}, event.node, incarnations_[event.node.value - 1], outcome};
@@ -217,6 +231,7 @@ void World::kill_process(NodeId id, port::TraceSink& sink) {
     post(kExitNotice, WorldEvent{.what = What::kExitNoticed,
                                  .node = place.starter,
                                  .incarnation = node_of(place.starter).incarnation(),
+                                 .slot = starter_slots_[id.value - 1],
                                  .erased = proto::erase(proto::Input(port::ProcessExited{id, incarnation, 137}))});
   }
   report_faults(sink);
@@ -274,6 +289,7 @@ void World::save(StateWriter& writer) const {
   decisions_.save(writer);
   for (const node::Node& node : nodes_) node.save(writer);
   writer.value(incarnations_);
+  writer.value(starter_slots_);
   writer.value(hung_until_);
   writer.value(timers_);
   writer.value(devices_);
@@ -284,9 +300,16 @@ void World::save(StateWriter& writer) const {
   writer.value(store_);
   for (const node::TinyTrainer& trainer : trainers_) writer.value(trainer.save());
   for (const node::TinyReplica& replica : replicas_) writer.value(replica.save());
+  for (const node::Packed& packed : packed_) {
+    writer.value(packed.streams.size());
+    for (const node::PackedStream& stream : packed.streams) writer.value(stream.receiver), writer.value(stream.bits);
+    writer.value(packed.elements);
+    writer.value(packed.digest);
+  }
   writer.value(held_);
   rules_.save(writer);
   faults_.save(writer);
+  writer.value(ended_);
 }
 
 }  // namespace areal::sim

@@ -90,6 +90,7 @@ class World {
   void report_faults(port::TraceSink& sink);
   void after_event(const port::TraceEvent& event, port::TraceSink& sink);
   void process_up(const WorldEvent& event, port::TraceSink& sink);
+  void fire_timer(const WorldEvent& event, port::TraceSink& sink);
   std::uint64_t post(Duration after, const WorldEvent& event) { return queue_.post(now_ + after, event); }
   void post_input(NodeId node, SlotId slot, const proto::Input& input, const node::Origin& origin, Duration after,
                   bool to_this_process = true);
@@ -166,6 +167,7 @@ class World {
   Decisions decisions_;
   std::vector<node::Node> nodes_;
   std::vector<Incarnation> incarnations_;       // Started so far, by node.
+  std::vector<SlotId> starter_slots_;           // Who asked for the process, by node: its slot in the starter.
   std::vector<Instant> hung_until_;
   std::vector<std::vector<Timer>> timers_;      // By node; few each.
   std::vector<SimDevice> devices_;

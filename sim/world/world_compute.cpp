@@ -123,6 +123,7 @@ port::ComputeDone World::generated(NodeId node, const SimCompute& compute, port:
   port::ComputeDone done{compute.asked.op, ComputeKind::kGenerate, outcome, 0, tokens_so_far(compute), 0, {}};
   done.digest = engine_digest(room_->node(node).engine);
   if (compute.mixed) done.digest = chain_digest(done.digest, {1, 1});
+  if (engines_[room_->node(node).engine.value].broken) done.count = 0;  // Its ranks do not answer each other.
   return done;
 }
 

@@ -32,6 +32,7 @@ void World::join(NodeId node, SlotId slot, const port::JoinGroup& asked, const n
   group.members.push_back(std::move(member));
   if (!group.is_bijection()) return;
   group.complete = true;
+  group.met_at = now_ + kRendezvousTime;
   // The ranks of an engine meet again with everybody else: it can generate from here on.
   for (EngineState& engine : engines_) engine.broken = false;
   for (const GroupMember& one : group.members) {
@@ -82,6 +83,8 @@ void World::post_control(Group& group, GroupMember& member, std::size_t index) {
   if (!meeting.complete) return;
   const bool exchange = is_payload(batch.kind);  // Senders meet receivers: kinds differ by design.
   const bool fits = meeting.fits || exchange;
+  // NCCL knows no tags: whoever does not fit waits for ever.
+  if (!fits && group.backend == port::Backend::kNccl) return;
   if (batch.kind == port::BatchKind::kBarrier && fits) group.ended_tags.push_back(batch.tag);
   for (GroupMember& one : group.members) {
     if (one.batches[index].ended || one.dead) continue;
@@ -172,6 +175,9 @@ void World::land(std::uint32_t sender, std::uint32_t receiver) {
 
 void World::abort_group(NodeId node, SlotId slot, GroupId id, const node::Origin& origin) {
   Group* group = groups_.find(id);
+  // A member that is about to learn that the group met learns it before the abort is over.
+  Duration lasts = kAbortTime;
+  if (group != nullptr) lasts = std::max(lasts, group->met_at - now_);
   if (group != nullptr && !group->aborted) {
     group->aborted = true;
     for (GroupMember& member : group->members) {
@@ -184,7 +190,7 @@ void World::abort_group(NodeId node, SlotId slot, GroupId id, const node::Origin
       }
     }
   }
-  post_input(node, slot, port::GroupAborted{id}, origin, kAbortTime);
+  post_input(node, slot, port::GroupAborted{id}, origin, lasts);
 }
 
 void World::leave_group(NodeId node, GroupId id) {
