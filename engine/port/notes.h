@@ -39,8 +39,8 @@ constexpr std::array<std::string_view, 4> enum_names(ServeState /*tag*/) {
 enum class PauseMode : std::uint8_t { kAbortResubmit, kInPlace };
 constexpr std::array<std::string_view, 2> enum_names(PauseMode /*tag*/) { return {"abort_resubmit", "in_place"}; }
 
-// The phases of one training step, in the order of the training loop; then those of a repair, which interrupts collecting
-// to give engines the published version again that do not hold it any more.
+// The phases of one training step, in the order of the training loop; then those of a repair, which interrupts
+// collecting to give engines the published version again that do not hold it any more.
 enum class LoopPhase : std::uint8_t {
   kCollect, kTrain, kPauseRollout, kPauseGeneration, kUpdate, kContinueGeneration, kSetVersion, kClear, kResume, kDone,
   kRepairPause, kRepairUpdate, kRepairAnnounce

@@ -144,8 +144,8 @@ class Gateway {
  public:
   AREAL_FIELDS(registry_, workers_, caller_, callee_, step_, outstanding_, failed_, failure_, failed_peer_, wants_pair_,
                closing_, connect_key_, close_key_, connects_failed_, update_, epoch_, version_, ticket_, port_,
-               broken_since_publish_, lost_engines_, lost_while_telling_, touched_, tried_version_, last_attempt_, repairs_,
-               next_op_)
+               broken_since_publish_, lost_engines_, lost_while_telling_, touched_, tried_version_, last_attempt_,
+               repairs_, next_op_)
 };
 
 template <class Make>

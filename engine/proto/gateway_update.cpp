@@ -226,7 +226,8 @@ void Gateway::publish(Outbox& out) {
   out.note(port::Receipt{port::ReceiptKind::kWeights, version_, Role::kEngine, cluster_.infer_world(),
                          cluster_.infer_world(), {}});
   if (!repaired) {
-    out.note(port::Receipt{port::ReceiptKind::kPublish, version_, Role::kGateway, cluster_.world(), cluster_.world(), {}});
+    out.note(port::Receipt{port::ReceiptKind::kPublish, version_, Role::kGateway, cluster_.world(), cluster_.world(),
+                           {}});
     out.note(port::VersionPublished{epoch_, version_, update.attempt, UpdateMode::kFull, update.reason, update.bytes});
   }
   out.note(port::AnchorSet{epoch_, version_, update.attempt, update.reason});

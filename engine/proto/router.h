@@ -3,8 +3,8 @@
 // An engine is a member by proof: the gateway's EngineMember names the version that all its ranks committed and the
 // incarnations that did. It gets requests while that version is not older than the announced one, none of its ranks is
 // known to be dead and none is known in a later incarnation. An announcement alone (SetVersion) proves nobody, so a
-// replacement gets no traffic before it was part of an update, however late its news come. The order of picks depends on
-// the declared order of engines alone, never on when they came.
+// replacement gets no traffic before it was part of an update, however late its news come. The order of picks depends
+// on the declared order of engines alone, never on when they came.
 #pragma once
 #include <cstdint>
 #include <optional>

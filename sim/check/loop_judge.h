@@ -4,8 +4,8 @@
 // forward. Where generation pauses around updates, an update begins only when every engine has paused, none continues
 // before it ended, and nothing is admitted until the step resumes.
 //
-// A repair interrupts collecting and nothing else: it pauses, updates and announces in this order, comes back to the same
-// collecting, and is held to the same pause.
+// A repair interrupts collecting and nothing else: it pauses, updates and announces in this order, comes back to the
+// same collecting, and is held to the same pause.
 #pragma once
 #include "sim/check/flat.h"
 #include "sim/check/incarnations.h"

@@ -297,7 +297,8 @@ bool RolloutWorld::write_all() {
 
 void RolloutWorld::prove_members(Version version) {
   for (std::uint64_t engine = 0; engine < engines_.size(); ++engine) {
-    const std::uint64_t incarnations = engines_[engine].incarnation + cluster_.engine_world - 1;  // Servers restart only.
+    // Only servers restart.
+    const std::uint64_t incarnations = engines_[engine].incarnation + cluster_.engine_world - 1;
     give({kRouter, kRouterSlot}, port::MessageIn{kGateway,
                                                  1,
                                                  kGatewaySlot,
