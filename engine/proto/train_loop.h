@@ -6,8 +6,8 @@
 // the engines do not hold. Every fan-out is all or nothing: one that cannot be completed ends the run.
 //
 // When the gateway says that engines lost the published version while a batch is collected, the loop repairs them: the
-// same pause, update and announcement for the version that is published already, which the trainers still hold, and then
-// the same batch again. In the phases of an update it need not: the next update is full. What is said between an update
+// same pause, update and announcement for the version that is published already, which the trainers still hold, and
+// then the same batch again. In the phases of an update it need not: the next update is full. What is said between an update
 // and the next collecting is remembered.
 #pragma once
 #include <cstdint>
