@@ -49,15 +49,22 @@ int list(const std::vector<std::string>& files) {
   return kAllAsNamed;
 }
 
-void print(const sim::CatalogueReport& report, Half half) {
-  fmt::print("{:<7} {:<36} {:<6}\n", report.source, report.name, report.seat);
-  if (half != Half::kWithoutDefect) {
-    fmt::print("    with:    {}{}\n", report.found ? "found as named: " : "NOT FOUND: ", report.with);
-    if (!report.witness.empty()) fmt::print("    order:   {}\n", report.witness);
+// One line, and below it what shows the finding again.
+void print(const sim::CatalogueReport& report, const Arguments& arguments) {
+  std::string line = fmt::format("{:<7} {:<34} {:<6}", report.source, report.name, report.seat);
+  if (arguments.half != Half::kWithoutDefect) {
+    line += report.found ? "  with: found as named: " : "  with: NOT FOUND: ";
+    line += report.with + ";";
   }
-  if (half == Half::kWithDefect) return;
-  const std::string detail = report.without.empty() ? "" : ": " + report.without;
-  fmt::print("    without: {}{}\n", report.clean ? "clean" : "NOT CLEAN", detail);
+  if (arguments.half != Half::kWithDefect) {
+    line += report.clean ? "  without: clean" : "  without: NOT CLEAN: ";
+    if (!report.without.empty()) line += report.clean ? " (" + report.without + ")" : report.without;
+  }
+  while (line.back() == ';') line.pop_back();
+  fmt::print("{}\n", line);
+  if (arguments.quiet || arguments.half == Half::kWithoutDefect) return;
+  if (!report.message.empty()) fmt::print("        {}\n", report.message);
+  if (!report.witness.empty()) fmt::print("        in the order: {}\n", report.witness);
 }
 
 int run(const std::vector<std::string>& files, const Arguments& arguments) {
@@ -69,7 +76,7 @@ int run(const std::vector<std::string>& files, const Arguments& arguments) {
       fmt::print(stderr, "{}: {}\n", file, report.error().detail);
       return kBadUsage;
     }
-    print(*report, arguments.half);
+    print(*report, arguments);
     found += report->found ? 1 : 0;
     clean += report->clean ? 1 : 0;
   }

@@ -11,18 +11,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The violation that an expectation names, in words; what was refused if it names none.
-std::string words_of(const config::ExpectSettings& expect, const RunResult& result, const JudgeSetup& setup) {
+// The violation that an expectation names; what was refused if it names none.
+void describe(const config::ExpectSettings& expect, const RunResult& result, const JudgeSetup& setup,
+              CatalogueReport& report) {
   for (const Violation& violation : result.violations.all()) {
     if (!is_named(expect, violation, setup)) continue;
-    std::string words(info_of(violation.invariant).name);
-    if (violation.node != NodeId{}) words += " at " + setup.name_of(violation.node);
-    if (violation.version) words += ", version " + std::to_string(*violation.version);
-    return words + ": " + violation.message;
+    report.with = info_of(violation.invariant).name;
+    if (violation.node != NodeId{}) report.with += " at " + setup.name_of(violation.node);
+    if (violation.version) report.with += ", version " + std::to_string(*violation.version);
+    report.message = violation.message;
+    return;
   }
-  std::string words = expect.refused.empty() ? "nothing" : "refused as " + expect.refused;
-  if (result.end) words += ", ended " + std::string(areal::to_text(result.end->end));
-  return words;
+  report.with = expect.refused.empty() ? "nothing" : "refused as " + expect.refused;
+  if (result.end) report.with += ", ended " + std::string(areal::to_text(result.end->end));
 }
 
 // A half of an entry, ready to run.
@@ -65,14 +66,15 @@ Result<Unit> try_with(HalfRun half, CatalogueReport& report) {
     if (!result) return result.error();
     report.with = unmet_expectation(half.expect, *result, setup);
     report.found = report.with.empty();
-    if (report.found) report.with = words_of(half.expect, *result, setup);
+    if (report.found) describe(half.expect, *result, setup, report);
     return Unit{};
   }
   const auto is_witness = [&](const RunResult& run) { return unmet_expectation(half.expect, run, setup).empty(); };
   auto all = try_orders(half.settings, is_witness);
   if (!all) return all.error();
   report.found = all->witnesses > 0;
-  report.with = report.found ? words_of(half.expect, all->witness_run, setup) : "no order shows it";
+  report.with = "no order shows it";
+  if (report.found) describe(half.expect, all->witness_run, setup, report);
   report.with += " (" + std::to_string(all->witnesses) + " of " + std::to_string(all->tried) + " orders, " +
                  std::to_string(all->kept) + " of them possible)";
   report.witness = to_text(*points, all->witness);

@@ -13,12 +13,13 @@ namespace areal::sim {
 
 struct CatalogueReport {
   std::string file;
-  std::string source;  // "H20", "GAP-06": where the failure was seen.
-  std::string name;    // Of the scenario.
-  std::string seat;    // guard or judge: who noticed.
-  bool found = false;  // With the defect: found as named.
-  std::string with;    // What was found, or why it does not count as found.
-  bool clean = false;  // Without the defect: nothing was found.
+  std::string source;   // "H20", "GAP-06": where the failure was seen.
+  std::string name;     // Of the scenario.
+  std::string seat;     // guard or judge: who noticed.
+  bool found = false;   // With the defect: found as named.
+  std::string with;     // What was found: invariant, node and version; or why it does not count as found.
+  std::string message;  // Of the judge.
+  bool clean = false;   // Without the defect: nothing was found.
   std::string without;
   std::string witness;  // The order of points that shows the defect; empty without points.
 };
