@@ -60,7 +60,7 @@ struct GroupRef {
   KeyGroup (*make)(void* target, int line) = nullptr;
 
   [[nodiscard]] bool present() const { return is_present(target); }
-  [[nodiscard]] KeyGroup open(int line) const { return make(target, line); }  // Makes it present.
+  [[nodiscard]] KeyGroup open(int line) const;  // Makes it present.
 };
 
 // A list of mappings.
@@ -71,11 +71,8 @@ struct ListRef {
   KeyGroup (*at)(void* target, std::size_t index) = nullptr;
 
   [[nodiscard]] std::size_t size() const { return count(target); }
-  [[nodiscard]] KeyGroup item(std::size_t index) const { return at(target, index); }
-  [[nodiscard]] KeyGroup append(int line) const {
-    grow(target, line);
-    return at(target, count(target) - 1);
-  }
+  [[nodiscard]] KeyGroup item(std::size_t index) const;
+  [[nodiscard]] KeyGroup append(int line) const;
 };
 
 using ValueRef = std::variant<std::string*, std::uint32_t*, std::uint64_t*, std::int64_t*, bool*, Duration*,
@@ -91,6 +88,14 @@ struct Key {
   std::uint64_t least = 0;  // Of numbers, nanoseconds, bytes.
   std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
 };
+
+// Complete only here: a KeyGroup holds Keys.
+inline KeyGroup GroupRef::open(int line) const { return make(target, line); }
+inline KeyGroup ListRef::item(std::size_t index) const { return at(target, index); }
+inline KeyGroup ListRef::append(int line) const {
+  grow(target, line);
+  return at(target, count(target) - 1);
+}
 
 // What stands under `scenario:`.
 KeyGroup scenario_keys(Scenario& scenario);
