@@ -90,7 +90,10 @@ class StateReader {
   template <class T>
   void value(std::optional<T>& v) {
     v.reset();
-    if (next() != 0) value(v.emplace());
+    if (next() == 0) return;
+    T item{};
+    value(item);
+    v = std::move(item);
   }
   template <class Key, class Value>
   void value(Table<Key, Value>& v) {
