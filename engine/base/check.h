@@ -5,7 +5,8 @@
 #pragma once
 namespace areal {
 
-// Called by a failed check. Must not return: it ends the process or leaves by longjmp into the simulator.
+// Called by a failed check. Must not return: it ends the process, or leaves by an exception that the simulator catches.
+// Destructors of core code do not run on that way: what was under work must not be used again.
 using CheckHandler = void (*)(const char* condition, const char* file, int line);
 
 // Replaces the handler and returns the one before. Not thread-safe: call it before any thread starts.

@@ -196,8 +196,10 @@ class KindTable {
 // "update_prepare{version=5 attempt=2}". A kind that the table does not know prints its number and words.
 std::string to_text(const KindTable& kinds, const Record& record);
 
-// One field's words as text, and back. parse_field returns nothing if the text does not fit the field's type.
+// One field's words as text for people. `words` holds at least field.words words.
 std::string field_text(const FieldInfo& field, std::span<const std::uint64_t> words);
+// One field's words from text as people write it: times are whole numbers with a unit ("1500us"), which is not how
+// field_text() prints them. Nothing if the text does not fit the field's type.
 std::optional<std::array<std::uint64_t, 2>> parse_field(const FieldInfo& field, std::string_view text);
 
 // The index of the first word of field `name`, and the field; nothing if the kind has no such field.

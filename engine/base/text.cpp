@@ -44,12 +44,14 @@ std::optional<std::uint64_t> parse_scaled(std::string_view text, std::span<const
 }  // namespace
 
 std::string to_text(Duration duration) {
-  if (duration.ns < 0) return "-" + to_text(Duration{-duration.ns});
-  const auto ns = static_cast<std::uint64_t>(duration.ns);
-  if (ns < 1'000) return std::to_string(ns) + " ns";
-  if (ns < 1'000'000) return decimal(ns, 1'000, 1) + " us";
-  if (ns < 1'000'000'000) return decimal(ns, 1'000'000, 2) + " ms";
-  return decimal(ns, 1'000'000'000, 3) + " s";
+  const bool is_negative = duration.ns < 0;
+  const auto word = static_cast<std::uint64_t>(duration.ns);
+  const std::uint64_t ns = is_negative ? 0 - word : word;  // Also of the least value, which has no opposite.
+  const std::string sign = is_negative ? "-" : "";
+  if (ns < 1'000) return sign + std::to_string(ns) + " ns";
+  if (ns < 1'000'000) return sign + decimal(ns, 1'000, 1) + " us";
+  if (ns < 1'000'000'000) return sign + decimal(ns, 1'000'000, 2) + " ms";
+  return sign + decimal(ns, 1'000'000'000, 3) + " s";
 }
 
 std::string bytes_text(std::uint64_t bytes) {
@@ -94,6 +96,29 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) {
                                                  {"GiB", 1ULL << 30},
                                                  {"TiB", 1ULL << 40}}};
   return parse_scaled(text, kUnits);
+}
+
+bool fits_pattern(std::string_view pattern, std::string_view text) {
+  // On a mismatch the last star takes one more character: no recursion.
+  std::size_t p = 0;
+  std::size_t t = 0;
+  std::size_t star = std::string_view::npos;
+  std::size_t star_text = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      star_text = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++star_text;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {

@@ -154,7 +154,7 @@ struct BudgetSettings {
   std::uint32_t engines_down_max = 1;   // Ranks of engines that may be dead at the same time.
   Duration virtual_max{6 * 3'600'000'000'000};
   std::uint64_t events_max = 20'000'000;
-  Duration heal_at{0};                  // No new fault after this; 0: when the work is done or virtual_max nears.
+  Duration heal_at{0};                  // No new fault after this; 0: after three quarters of virtual_max.
 };
 
 enum class Verdict : std::uint8_t { kHeld, kSafety, kInconclusive, kLiveness };

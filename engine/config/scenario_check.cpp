@@ -156,7 +156,7 @@ void Checker::check_memory(const ModelSpec& model) {
 
 void Checker::check_pattern(const std::string& pattern, const std::string& path) {
   if (nodes_.empty() || pattern.empty()) return;
-  const auto fits = [&pattern](const std::string& node) { return pattern_fits(pattern, node); };
+  const auto fits = [&pattern](const std::string& node) { return fits_pattern(pattern, node); };
   if (std::ranges::any_of(nodes_, fits)) return;
   add(path, fmt::format("'{}' fits no node; there are trainer.0 to trainer.{}, engine.0.rank.0 to engine.{}.rank.{}, "
                         "gateway, controller, router, store, guard.0 to guard.{}",

@@ -55,28 +55,4 @@ Result<ModelSpec> scenario_model(const ModelSettings& model) {
   return model_by_name(model.kind);
 }
 
-bool pattern_fits(std::string_view pattern, std::string_view name) {
-  if (pattern.empty()) return true;
-  std::size_t star = std::string_view::npos;  // The last '*' seen, and how much of the name it may still take.
-  std::size_t resume = 0;
-  std::size_t p = 0;
-  std::size_t n = 0;
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      resume = n;
-    } else if (p < pattern.size() && pattern[p] == name[n]) {
-      ++p;
-      ++n;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      n = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
-
 }  // namespace areal::config

@@ -35,7 +35,4 @@ std::vector<std::string> node_names(const ClusterShape& shape);
 // The model with its real sizes.
 Result<ModelSpec> scenario_model(const ModelSettings& model);
 
-// '*' in `pattern` stands for any run of characters, also none; an empty pattern fits everything.
-bool pattern_fits(std::string_view pattern, std::string_view name);
-
 }  // namespace areal::config

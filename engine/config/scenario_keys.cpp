@@ -297,7 +297,7 @@ KeyGroup budget_keys(BudgetSettings& budget) {
                     .value = &budget.events_max,
                     .doc = "Longest run, in events.",
                     .least = 1},
-                   duration("heal_at", budget.heal_at, "No new fault after this; 0s: when the work is done.")}};
+                   duration("heal_at", budget.heal_at, "No new fault after this; 0s: after three quarters of virtual.")}};
 }
 
 KeyGroup expect_keys(ExpectSettings& expect) {

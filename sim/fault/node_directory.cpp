@@ -1,32 +1,6 @@
 #include "sim/fault/node_directory.h"
 
-#include "engine/base/text.h"
-
 namespace areal::sim {
-
-bool fits_pattern(std::string_view pattern, std::string_view text) {
-  // On a mismatch the last star takes one more character: linear but for the star's own run, and no recursion.
-  std::size_t p = 0;
-  std::size_t t = 0;
-  std::size_t star = std::string_view::npos;
-  std::size_t star_text = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      star_text = t;
-    } else if (p < pattern.size() && pattern[p] == text[t]) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++star_text;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
 
 void NodeSet::add(NodeId node, std::size_t size) {
   member_.resize(size);

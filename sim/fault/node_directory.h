@@ -7,21 +7,19 @@
 
 #include "engine/base/ids.h"
 #include "engine/base/result.h"
+#include "engine/base/text.h"
 #include "engine/port/notes.h"
 
 namespace areal::sim {
 
 struct NodeEntry {
-  std::string name;                // "engine.0.1"
+  std::string name;                // "engine.0.rank.1"
   std::vector<std::string> slots;  // Protocol names by slot.
   port::Role role = port::Role::kGuard;
 };
 
 // By NodeId; entry 0 stands for "no node" and has no name.
 using NodeDirectory = std::vector<NodeEntry>;
-
-// '*' stands for any run of characters, also none.
-bool fits_pattern(std::string_view pattern, std::string_view text);
 
 class NodeSet {
  public:
