@@ -42,7 +42,7 @@ MAY_INCLUDE = {
 }
 
 # Protocols see the values that cross the seam, never the interfaces behind it.
-VALUE_HEADERS = {("engine/proto", "engine/port"): ["engine/port/types.h", "engine/port/notes.h", "engine/port/kinds.h"]}
+VALUE_HEADERS = {("engine/proto", "engine/port"): ["engine/port/types.h", "engine/port/notes.h"]}
 
 # Heavy headers -> the files that may include them. Each costs seconds a file to compile, or ties us to a platform.
 HEAVY_HEADERS = [

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Prints the exit status that a scenario file promises: by `verdict` under its `expect` key, 0 if it names none.
+"""Prints the exit status that a scenario file promises: that of a comment `# exit: N` of its own, else by `verdict` under
+its `expect` key, else 0.
 
 usage: expected_exit.py SCENARIO.yaml
 """
@@ -7,10 +8,13 @@ import pathlib
 import re
 import sys
 
-EXIT_OF = {"held": 0, "safety": 1, "inconclusive": 2, "liveness": 3}
+EXIT_OF = {"held": 0, "violation": 1, "inconclusive": 2, "liveness": 3}
 
 
 def expected_exit(text):
+    promised = re.search(r"^\s*# exit: (\d+)$", text, re.MULTILINE)
+    if promised:
+        return int(promised[1])
     block = re.search(r"^(?P<indent> *)expect:(?P<body>.*(?:\n(?:(?P=indent) +.*|\s*(?:#.*)?))*)", text, re.MULTILINE)
     verdict = re.search(r"(?:^|[{,\s])verdict:\s*[\"']?(\w+)", block["body"]) if block else None
     return EXIT_OF[verdict[1]] if verdict else 0
