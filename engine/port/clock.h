@@ -4,8 +4,11 @@
 
 namespace areal::port {
 
-// Monotonic per node; it may drift against other nodes. Used by the node to stamp its trace, never by a protocol.
-// Sim: virtual time plus the node's drift. Real: the machine's monotonic clock.
+// Monotonic per node; on real machines it drifts against other nodes. Used by the node to stamp its trace, never by a protocol.
+//
+// Sim: virtual time, the same for all nodes. Real: the machine's monotonic clock.
+//
+// Not thread-safe: only the node's loop calls it.
 class Clock {
  public:
   virtual ~Clock() = default;

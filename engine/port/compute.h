@@ -6,7 +6,10 @@ namespace areal::port {
 
 // An operation ends exactly once, as ComputeDone with the caller's id. Operations of one node run in the order asked for,
 // but for kGenerate, which run beside each other and beside everything else.
+//
 // Sim: the tiny engine, with times from the configured model's true sizes. Real: libtorch.
+//
+// Not thread-safe: only the node's loop calls it.
 class Compute {
  public:
   virtual ~Compute() = default;

@@ -5,7 +5,11 @@
 namespace areal::port {
 
 // A reserved buffer stays reserved until release() was asked for and BufferReleased came; then its name is free again.
+// Sizes are in bytes; a reservation that does not fit ends kNoMemory.
+//
 // Sim: limits by device, a fault can refuse. Real: host or device allocations.
+//
+// Not thread-safe: only the node's loop calls it.
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;

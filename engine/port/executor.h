@@ -5,6 +5,10 @@
 namespace areal::port {
 
 // Ends as TimerFired or TellIn at `slot`. A disarmed timer never fires; arming an armed one moves it.
+//
+// Sim: events of the world's queue; a node that hangs hears of them when it goes on. Real: the process's loop.
+//
+// Not thread-safe: only the node's loop calls it.
 class Executor {
  public:
   virtual ~Executor() = default;

@@ -22,6 +22,7 @@ struct Passing {
   Record body{};
 };
 
+// Not thread-safe: only the node's loop calls it.
 class FaultHook {
  public:
   virtual ~FaultHook() = default;

@@ -4,7 +4,13 @@
 
 namespace areal::port {
 
-// A leased port is given to nobody else on the host until release_port(); it stays leased while its process may live.
+// A leased port is given to nobody else on the host until release_port(); it stays leased while its process may live. A
+// lease without a free port, and the start of a process that runs, end kRefused.
+//
+// Sim: ports 10000 to 32767 of a host, looked for from a drawn one on; processes of the room. Real: sockets and child
+// processes of the machine.
+//
+// Not thread-safe: only the node's loop calls it.
 class Process {
  public:
   virtual ~Process() = default;

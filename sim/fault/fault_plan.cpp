@@ -159,6 +159,7 @@ void FaultPlan::arm(std::uint32_t index, NodeId node, Instant now) {
 
 void FaultPlan::open_window(std::uint32_t index, NodeId node, const FaultContext& context) {
   const PlannedFault& fault = faults_[index];
+  std::erase_if(state_.windows, [&](const Window& window) { return window.until <= context.now; });
   state_.windows.push_back({index, node, end_of(context.now, fault.spec.lasts)});
   const std::span<const NodeId> nodes = fault.nodes.nodes();
   const std::span<const NodeId> others = fault.others.nodes();

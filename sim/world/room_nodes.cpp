@@ -34,7 +34,7 @@ proto::MemberOptions member_of(const Room& room, const RoomNode& node) {
   options.engine = node.engine;
   options.plan = std::shared_ptr<const proto::MemberPlan>(room.members, &room.members->at(node.transfer_rank));
   options.meta = infers ? room.infer_meta : room.train_meta;
-  // A sender stages one peer's share at a time; a receiver all that it will write, since nothing is applied unverified.
+  // A sender stages all that it sends, packed; a receiver all that it will write, since nothing is applied unverified.
   options.staging_bytes = options.plan->bytes();
   options.init_timeout = room.scenario.work.init_timeout;
   options.update_timeout = room.scenario.work.update_timeout;

@@ -1,4 +1,4 @@
-// One machine: which ports are taken, and which processes its guard started.
+// One machine: which ports are taken. A value; not thread-safe.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -76,7 +76,14 @@ void SimPorts::release_port(SlotId /*slot*/, const port::ReleasePort& effect) {
   world_.hosts_[host().value].release(effect.port);
 }
 
+// No process of this room has another number; a rewritten effect may.
+bool SimPorts::is_node(NodeId node) const { return node.value >= 1 && node.value <= world_.room_->nodes.size(); }
+
 void SimPorts::start(SlotId slot, const port::StartProcess& effect) {
+  if (!is_node(effect.node)) {
+    world_.post_input(node_, slot, port::ProcessStarted{effect.op, effect.node, 0, port::Outcome::kRefused}, origin_, {});
+    return;
+  }
   world_.post(world_.room_->scenario.devices.start_time, WorldEvent{.what = WorldEvent::What::kProcessUp,
                                                                     .node = effect.node,
                                                                     .slot = slot,
@@ -89,6 +96,7 @@ void SimPorts::start(SlotId slot, const port::StartProcess& effect) {
 }
 
 void SimPorts::stop(SlotId /*slot*/, const port::StopProcess& effect) {
+  if (!is_node(effect.node)) return;
   world_.post(kStopTime, WorldEvent{.what = WorldEvent::What::kStop,
                                     .node = effect.node,
                                     .incarnation = world_.node(effect.node).incarnation(),

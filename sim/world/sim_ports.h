@@ -44,7 +44,7 @@ class SimPorts final : public node::Ports,
 
   void send(SlotId from, const port::Send& effect) override { world_.send(node_, from, effect, origin_, sink_); }
   void join(SlotId slot, const port::JoinGroup& effect) override { world_.join(node_, slot, effect, origin_); }
-  void post(SlotId slot, const port::PostBatch& effect) override { 
+  void post(SlotId slot, const port::PostBatch& effect) override {
     world_.post_batch(node_, slot, effect, origin_, sink_);
   }
   void abort(SlotId slot, const port::AbortGroup& effect) override {
@@ -75,6 +75,7 @@ class SimPorts final : public node::Ports,
   void freeze(SlotId /*slot*/, const port::FreezeCompute& effect) override { world_.freeze(node_, effect.frozen); }
 
  private:
+  [[nodiscard]] bool is_node(NodeId node) const;
   [[nodiscard]] HostId host() const { return world_.room_->node(node_).host; }
 
   World& world_;
