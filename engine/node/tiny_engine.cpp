@@ -140,21 +140,20 @@ class ShapeBuilder {
   PartIndex infer_parts_;
 };
 
-// The engine's names under the numbers of the model's own, so that a number means one tensor on both sides.
-std::shared_ptr<const config::NameTable> engine_table(const ModelSpec& model, const proto::NamePolicy& policy) {
-  auto table = std::make_shared<config::NameTable>(*model.names);
-  for (const Parameter& parameter : model.parameters) {
-    (*table)[parameter.name] = std::string(policy.engine_name(model.name_of(parameter)));
-  }
-  return table;
-}
-
 // An alias whose source is not here names nothing.
 void drop_idle_aliases(ModelSpec& model) {
   std::erase_if(model.aliases, [&model](const config::Alias& alias) { return model.find(alias.source) == nullptr; });
 }
 
 }  // namespace
+
+std::shared_ptr<const config::NameTable> engine_names(const ModelSpec& model, const proto::NamePolicy& policy) {
+  auto table = std::make_shared<config::NameTable>(*model.names);
+  for (const Parameter& parameter : model.parameters) {
+    (*table)[parameter.name] = std::string(policy.engine_name(model.name_of(parameter)));
+  }
+  return table;
+}
 
 Result<TinyShapePtr> make_tiny_shape(const ModelSpec& full, const TinyRequest& request,
                                      const proto::NamePolicy& policy) {
@@ -170,7 +169,7 @@ Result<TinyShapePtr> make_tiny_shape(const ModelSpec& full, const TinyRequest& r
   Result<MetaSet> infer = proto::inference_metas(shape.model, request.infer);
   if (!infer) return std::move(infer).error();
   shape.infer = std::move(infer).value();
-  shape.infer.names = engine_table(shape.model, request.engine_names != nullptr ? *request.engine_names : policy);
+  shape.infer.names = engine_names(shape.model, request.engine_names != nullptr ? *request.engine_names : policy);
   proto::PlanOptions options;
   options.world = {request.infer.tp * request.infer.pp * request.engines, request.train.world_size(), request.engines};
   auto plan = proto::build_transfer_plan(shape.train, shape.infer, options, policy);

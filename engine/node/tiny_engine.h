@@ -78,6 +78,9 @@ struct TinyRequest {
   const proto::NamePolicy* engine_names = nullptr;
 };
 
+// The engines' names under the numbers of the model's own, so that a number means one tensor on both sides.
+std::shared_ptr<const config::NameTable> engine_names(const config::ModelSpec& model, const proto::NamePolicy& policy);
+
 // Builds the live model of `full` and its plan under `policy`. Refuses what live_model, the metas and the plan refuse.
 Result<TinyShapePtr> make_tiny_shape(const config::ModelSpec& full, const TinyRequest& request,
                                      const proto::NamePolicy& policy);

@@ -1,5 +1,6 @@
 #include "sim/world/room.h"
 
+#include "engine/config/scenario_cluster.h"
 #include "engine/delta/adamw.h"
 #include "engine/proto/messages.h"
 #include "engine/proto/sharding.h"
@@ -10,12 +11,6 @@ namespace {
 
 constexpr std::uint64_t kOptimizerBytes = 12;  // fp32 master weights and two moments, of one trained element.
 
-std::string model_title(const std::string& kind) {
-  if (kind == "qwen3_30b_a3b") return "qwen3-30b-a3b";
-  if (kind == "qwen3_0_6b") return "qwen3-0.6b";
-  return kind;
-}
-
 // The rename map: the first `count` tensors carry another name in the engine.
 std::shared_ptr<const proto::NamePolicy> rename_map(const config::ModelSpec& model, std::uint32_t count) {
   std::vector<proto::RenamePolicy::Rename> renames;
@@ -24,14 +19,6 @@ std::shared_ptr<const proto::NamePolicy> rename_map(const config::ModelSpec& mod
     renames.push_back({name, name + "_engine"});
   }
   return std::make_shared<const proto::RenamePolicy>(std::move(renames));
-}
-
-std::shared_ptr<const config::NameTable> engine_names(const config::ModelSpec& model, const proto::NamePolicy& policy) {
-  auto table = std::make_shared<config::NameTable>(*model.names);
-  for (const config::Parameter& parameter : model.parameters) {
-    (*table)[parameter.name] = std::string(policy.engine_name(model.name_of(parameter)));
-  }
-  return table;
 }
 
 class RoomBuilder {
@@ -60,7 +47,7 @@ class RoomBuilder {
     room_.cluster.engines = room_.infer.dp;
     room_.cluster.engine_world = room_.infer.tp * room_.infer.pp;
     room_.infer.dp = 1;
-    auto model = config::model_by_name(model_title(room_.scenario.model.kind));
+    auto model = config::scenario_model(room_.scenario.model);
     if (!model) return model.error();
     room_.model = std::move(*model);
     return Unit{};
@@ -118,7 +105,7 @@ class RoomBuilder {
     if (!train) return train.error();
     auto infer = proto::inference_metas(room_.model, room_.infer);
     if (!infer) return infer.error();
-    infer->names = engine_names(room_.model, *right_names);
+    infer->names = node::engine_names(room_.model, *right_names);
     proto::PlanOptions options;
     options.world = {cluster.infer_world(), cluster.train_world(), cluster.engines};
     auto plan = proto::build_transfer_plan(*train, *infer, options, *room_.policies.names);
