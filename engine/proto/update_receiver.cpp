@@ -105,6 +105,11 @@ void UpdateReceiver::on_applied(const port::ComputeDone& done, Outbox& out) {
 void UpdateReceiver::on_fenced(const port::ComputeDone& done, Outbox& out) {
   if (member_.phase() != MemberPhase::kExecuting) return;
   held_ = done.digest;
+  // A device that does not answer may still be writing: nobody may be told that the weights are there.
+  if (done.outcome != Outcome::kOk) {
+    member_.fail(done.outcome, {}, out);
+    return;
+  }
   const AttemptKey& attempt = member_.attempt();
   out.note(port::Applied{attempt.epoch, attempt.version, attempt.attempt, member_.rank(), member_.options().engine,
                          written_, tensors_, held_});
