@@ -4,9 +4,10 @@
 namespace areal::sim {
 
 std::span<const KindId> FenceJudge::interest() const {
-  static constexpr std::array<KindId, 6> kWanted{port::StartCompute::kKind, port::ComputeDone::kKind,
+  static constexpr std::array<KindId, 7> kWanted{port::StartCompute::kKind, port::ComputeDone::kKind,
                                                  port::JoinGroup::kKind,    port::PostBatch::kKind,
-                                                 Incarnations::kStarted,    Incarnations::kChanged};
+                                                 port::AbortGroup::kKind,   Incarnations::kStarted,
+                                                 Incarnations::kChanged};
   return kWanted;
 }
 
@@ -21,6 +22,9 @@ void FenceJudge::on_event(const port::TraceEvent& event, Violations& out) {
     // An apply that failed has nothing to report as written.
     const bool failed = done.what == port::ComputeKind::kApply && done.outcome != port::Outcome::kOk;
     if (fenced || failed) writing_.erase(event.node);
+  } else if (record.kind == port::AbortGroup::kKind) {
+    // The update is given up: what is met from here on is of another epoch, which says nothing about these weights.
+    writing_.erase(event.node);
   } else if (record.kind == port::JoinGroup::kKind) {
     const auto join = from_record<port::JoinGroup>(record);
     backends_[join.group] = join.backend;

@@ -187,6 +187,29 @@ TEST(FenceJudge, MeetingBeforeTheDeviceIsDone) {
   }
 }
 
+// The fence of an attempt that is given up between apply and fence is stopped; the next epoch meets without it.
+TEST(FenceJudge, AnUpdateThatWasGivenUpNeedsNoFence) {
+  constexpr GroupId kNext{4};
+  Trace trace = joined();
+  port::StartCompute apply;
+  apply.what = port::ComputeKind::kApply;
+  trace.effect(kMembers[1], apply);
+  port::ComputeDone done;
+  done.what = port::ComputeKind::kApply;
+  trace.input(kMembers[1], done);
+  for (const NodeId node : kMembers) {
+    for (const GroupId group : {kPayload, kControl}) trace.effect(node, port::AbortGroup{group});
+  }
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    trace.effect(kMembers[rank], port::JoinGroup{kNext, port::Backend::kGloo, rank, 3, 101});
+  }
+  port::PostBatch meeting = barrier();
+  meeting.group = kNext;
+  meeting.version = 0;
+  for (const NodeId node : kMembers) trace.effect(node, meeting);
+  EXPECT_EQ(trace.names(), "");
+}
+
 // ---- Plans ----
 
 // Both trainers send to all four receivers; `wrong` disagrees with its peers.
