@@ -28,6 +28,9 @@ constexpr std::array<Unit64, 6> kTimeUnits{{{"h", 3'600'000'000'000},
 constexpr std::array<Unit64, 5> kByteUnits{
     {{"TB", 1'000'000'000'000}, {"GB", 1'000'000'000}, {"MB", 1'000'000}, {"kB", 1'000}, {"B", 1}}};
 
+// Ten years: sums and products of a scenario's times stay far below the 292 years that an Instant can count.
+constexpr Duration kLongestTime{87'600 * 3'600'000'000'000};
+
 std::string in_units(std::uint64_t value, std::span<const Unit64> units, std::string_view zero) {
   if (value == 0) return std::string(zero);
   const auto fits = std::ranges::find_if(units, [value](const Unit64& unit) { return value % unit.scale == 0; });
@@ -72,6 +75,7 @@ Result<Duration> read_time(std::string_view text, const Key& key) {
   if (!time.has_value()) {
     return refused(fmt::format("'{}' is not a time: a whole number with a unit, such as 30s, 10ms or 200us", text));
   }
+  if (*time > kLongestTime) return refused(fmt::format("must be <= 87600h, got {}", text));
   if (static_cast<std::uint64_t>(time->ns) < key.least) return refused(fmt::format("must be > 0s, got {}", text));
   return *time;
 }

@@ -8,7 +8,7 @@
 
 namespace areal::record {
 
-// Writes `values` (wall time, host, command line, compiler: whatever the caller knows) and the versions of the
+// Writes `values` (wall time, paths: whatever the caller knows) and the versions of the
 // libraries that made the file, as one JSON object of strings, beside the recording at `path`.
 Status write_meta(const std::string& path, std::span<const std::pair<std::string, std::string>> values);
 

@@ -1,4 +1,7 @@
 // Which protocols each node hosts, and with which settings of the scenario.
+#include <algorithm>
+#include <limits>
+
 #include "engine/proto/engine_server.h"
 #include "engine/proto/gateway.h"
 #include "engine/proto/guard.h"
@@ -63,8 +66,11 @@ std::vector<ProtocolBox> controller_protocols(const Room& room) {
   loop.update_retries = work.update_retries;
   loop.calls.timeout = work.request_timeout;
   // Asks for as long as the gateway may take for one request with all its attempts.
-  const std::int64_t longest = (work.update_timeout.ns + work.init_timeout.ns) * work.max_attempts;
-  loop.calls.tries = static_cast<std::uint32_t>(longest / work.request_timeout.ns + 60);
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max() - 60;
+  const auto of_attempt = (work.update_timeout + work.init_timeout).ns / work.request_timeout.ns + 1;
+  std::uint64_t tries = 0;
+  if (__builtin_mul_overflow(static_cast<std::uint64_t>(of_attempt), work.max_attempts, &tries)) tries = kMost;
+  loop.calls.tries = static_cast<std::uint32_t>(std::min(tries, kMost) + 60);
   proto::RolloutPoolOptions pool;
   pool.limits = {rollout.concurrent, rollout.batch, rollout.staleness};
   pool.samples = rollout.samples;
