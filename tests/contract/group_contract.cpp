@@ -69,7 +69,9 @@ TEST_P(GroupContract, SumLeastAndMostAreOfBothWords) {
   const std::uint64_t counts[] = {30, 10, 20};
   const BatchKind kinds[] = {BatchKind::kSum, BatchKind::kMin, BatchKind::kMax};
   for (std::size_t kind = 0; kind < 3; ++kind) {
-    for (std::size_t i = 0; i < 3; ++i) post(kAll[i], kGroup, BatchId{kind + 1}, kinds[kind], kind, values[i], counts[i]);
+    for (std::size_t i = 0; i < 3; ++i) {
+      post(kAll[i], kGroup, BatchId{kind + 1}, kinds[kind], kind, values[i], counts[i]);
+    }
   }
   room().settle();
   for (const Seat seat : kAll) {

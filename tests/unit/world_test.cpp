@@ -142,7 +142,7 @@ class Hosted {
   sim::World world_;
 };
 
-// A timer that was due while its node hung is still armed when the node goes on: what the node does first may disarm it.
+// A timer that was due while its node hung is still armed when it goes on: what the node does first may disarm it.
 TEST(World, ATimerThatWasDueInAHangCanStillBeDisarmed) {
   config::Scenario scenario = shipped_scenario("smoke", {"links.latency=1ms"});
   config::FaultSpec hang;
@@ -153,7 +153,8 @@ TEST(World, ATimerThatWasDueInAHangCanStillBeDisarmed) {
   scenario.faults = {hang};
   const auto room = room_of(scenario);
   Hosted hosted(room, hosting<Disarmer>(room));
-  const port::Send message{room->cluster.router, SlotId{0}, port::MessageKind::kOneWay, {}, to_record(port::RunEnded{})};
+  const Record body = to_record(port::RunEnded{});
+  const port::Send message{room->cluster.router, SlotId{0}, port::MessageKind::kOneWay, {}, body};
   hosted.ports(room->cluster.gateway).send(SlotId{0}, message);
   hosted.settle();
   const auto& disarmer = hosted.protocol<Disarmer>(room->cluster.router);
