@@ -13,6 +13,29 @@ CallerOptions calls_for_repairs(CallerOptions calls) {
   return calls;
 }
 
+KindId reply_kind(KindId request) {
+  switch (request) {
+    case ReportMeta::kKind:
+      return MetaReport::kKind;
+    case InitGroups::kKind:
+      return InitDone::kKind;
+    case Prepare::kKind:
+      return Prepared::kKind;
+    case Execute::kKind:
+      return Executed::kKind;
+    case Commit::kKind:
+      return Committed::kKind;
+    case AbortUpdate::kKind:
+      return UpdateAborted::kKind;
+    case Teardown::kKind:
+      return TornDown::kKind;
+    case ReservePort::kKind:
+      return PortReserved::kKind;
+    default:  // Kinds are open: everything else is acknowledged.
+      return Ack::kKind;
+  }
+}
+
 }  // namespace
 
 Gateway::Gateway(GatewayOptions options, ClusterMap cluster)
@@ -153,6 +176,16 @@ void Gateway::note_failure(Outcome outcome, NodeId peer) {
   failed_peer_ = peer;
 }
 
+// A reply must be of the kind that its request asks for, and of the attempt that is under way.
+bool Gateway::is_answer(const PendingRequest& request, const Record& body) const {
+  if (body.kind != reply_kind(request.body.kind)) return false;
+  bool fits = true;
+  dispatch_record<Prepared, Executed, Committed>(body, [&](const auto& said) {
+    fits = update_ && said.epoch == epoch_ && said.version == update_->version && said.attempt == update_->attempt;
+  });
+  return fits;
+}
+
 void Gateway::on_reply(const port::MessageIn& in, Outbox& out) {
   const auto rank = workers_.rank_of(in.from);
   if (rank && !workers_.is_current(*rank, in.from_incarnation)) return;
@@ -162,6 +195,13 @@ void Gateway::on_reply(const port::MessageIn& in, Outbox& out) {
     return;
   }
   --outstanding_;
+  if (!is_answer(*request, in.body)) {
+    out.note(port::Refused{in.body.kind, Refusal::kUnknown, in.from, in.request.value});
+    note_failure(Outcome::kFailed, in.from);
+    if (step_ == Step::kExecuting) return fail_attempt(failure_, failed_peer_, out);
+    if (outstanding_ == 0) settled(out);
+    return;
+  }
   if (dispatch_record<PortReserved>(in.body, [&](const PortReserved& said) {
         port_ = said.port;
         if (said.outcome != Outcome::kOk) note_failure(said.outcome, in.from);
@@ -204,6 +244,7 @@ bool Gateway::read_reply(const port::MessageIn& in, std::uint32_t rank, Outbox& 
     if (said.peer.value != 0) peer = said.peer;
     if (update_ && said.outcome == Outcome::kOk) update_->bytes += said.bytes;
   });
+  dispatch_record<Committed>(in.body, [&](const Committed& said) { outcome = said.outcome; });
   dispatch_record<UpdateAborted>(in.body, [&](const UpdateAborted& said) {
     if (said.quarantined && rank < cluster_.infer_world()) lost_engines_[rank / cluster_.engine_world] = 1;
   });

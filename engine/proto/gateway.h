@@ -82,6 +82,7 @@ class Gateway {
   void fan_out(Step step, Make&& make, Outbox& out);
   void settled(Outbox& out);
   void note_failure(Outcome outcome, NodeId peer);
+  [[nodiscard]] bool is_answer(const PendingRequest& request, const Record& body) const;
   // What a reply to a fan-out says; false if it is a failure.
   bool read_reply(const port::MessageIn& in, std::uint32_t rank, Outbox& out);
 

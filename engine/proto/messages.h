@@ -125,7 +125,8 @@ struct Committed {
   Epoch epoch = 0;
   Version version = 0;
   Attempt attempt = 0;
-  AREAL_RECORD(0x1029, "committed", epoch, version, attempt)
+  Outcome outcome = Outcome::kOk;  // kRefused: it has not executed this attempt.
+  AREAL_RECORD(0x1029, "committed", epoch, version, attempt, outcome)
 };
 // End the attempt and both groups; a receiver that had begun to apply is quarantined.
 struct AbortUpdate {  // -> UpdateAborted

@@ -136,6 +136,7 @@ MemberEvent UpdateMember::on_request(const port::MessageIn& in, const Commit& as
   const AttemptKey attempt{asked.epoch, asked.version, asked.attempt};
   if (phase_ != MemberPhase::kExecuted || attempt != attempt_) {
     refuse(in, Refusal::kStaleAttempt, asked.attempt, out);
+    callee_.reply(Callee::key_of(in), Committed{asked.epoch, asked.version, asked.attempt, Outcome::kRefused}, out);
     return {};
   }
   commit_key_ = Callee::key_of(in);
@@ -145,7 +146,7 @@ MemberEvent UpdateMember::on_request(const port::MessageIn& in, const Commit& as
 void UpdateMember::commit(Outbox& out) {
   version_ = attempt_.version;
   phase_ = MemberPhase::kConnected;
-  callee_.reply(*commit_key_, Committed{attempt_.epoch, attempt_.version, attempt_.attempt}, out);
+  callee_.reply(*commit_key_, Committed{attempt_.epoch, attempt_.version, attempt_.attempt, Outcome::kOk}, out);
   commit_key_.reset();
 }
 

@@ -62,7 +62,7 @@ std::string help_text(const CommandRow& command) {
 std::string help_text() {
   std::string text =
       "areal-sim runs scenarios of weight transfer between trainers and rollout engines in a simulated machine room,\n"
-      "judges what happens, and replays, compares and explains recordings.\n\n"
+      "judges what happens, and replays and compares recordings.\n\n"
       "Start here:\n"
       "  areal-sim scenarios/smoke.yaml --seed 1     watch four ranks move three versions, one of them dying\n"
       "  areal-sim scenarios/canary.yaml --seed 1    see how a failure reads\n"

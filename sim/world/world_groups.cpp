@@ -116,7 +116,8 @@ void World::post_payload(Group& group, GroupMember& member, std::size_t index, p
     if (plan.list(i).by_dtype[dtype].elements == 0) continue;
     GroupMember* peer = group.find_rank(plan.peer(i));
     if (peer == nullptr || peer->dead || peer->batches.size() <= index) continue;
-    if (peer->batches[index].kind == member.batches[index].kind) continue;
+    const port::BatchKind wanted = sends ? port::BatchKind::kReceive : port::BatchKind::kSend;
+    if (peer->batches[index].kind != wanted || peer->batches[index].ended) continue;
     start_pair(group, sends ? member : *peer, sends ? *peer : member, index, sink);
   }
 }
@@ -135,6 +136,7 @@ void World::start_pair(Group& group, GroupMember& sender, GroupMember& receiver,
   // Two sides that disagree about the size of an element wait for each other for ever, as real ones do.
   if (size_of(sent.dtype) != size_of(receiver.batches[index].dtype)) return;
   const proto::PeerList* list = room_->plan->find(sender.rank, receiver.rank);
+  if (list == nullptr) return;  // Both sides changed what they do; nothing is planned this way round.
   const auto dtype = static_cast<std::size_t>(room_->members->at(sender.rank).passes[pass_of(sender, index)].wire);
   const std::uint64_t bytes = list->by_dtype[dtype].elements * size_of(sent.dtype);
   const std::uint64_t factor = pair_factor(sender.node, receiver.node, sink);

@@ -42,7 +42,14 @@ class GuardTest : public ::testing::Test {
     const auto start = guard.effects<port::StartProcess>().at(0);
     guard.feed(port::ProcessStarted{start.op, start.node, incarnation, outcome});
   }
-  void exit(Incarnation incarnation) { guard.feed(port::ProcessExited{kTrainer, incarnation, 1}); }
+  void exit(Incarnation incarnation) {
+    guard.feed(port::ProcessExited{kTrainer, incarnation, 1});
+    for (const port::Send& send : guard.sends<WorkerExited>()) told.push_back(send);
+  }
+  // Both members acknowledge the deaths that they were told of.
+  void acknowledge() {
+    for (const port::Send& send : std::exchange(told, {})) guard.answer(send, Ack{});
+  }
   // The position of the first effect that is an E, or of its kind of note.
   template <class E>
   std::size_t place() {
@@ -52,6 +59,7 @@ class GuardTest : public ::testing::Test {
     return SIZE_MAX;
   }
   Driven<Guard> guard{Guard(options_of({kTrainer}), small_cluster())};
+  std::vector<port::Send> told;
 };
 
 TEST_F(GuardTest, AChildIsStartedWithALeasedPortAndAnnounced) {
@@ -85,6 +93,7 @@ TEST_F(GuardTest, APortIsGivenBackOnlyAfterADeathThatWasTold) {
   exit(1);  // Told twice.
   EXPECT_TRUE(guard.effects<port::ReleasePort>().empty());
   EXPECT_EQ(guard.notes<port::Refused>().size(), 1U);
+  acknowledge();
   guard.fire(timer);
   grant(20'001);
   run(2);
@@ -127,6 +136,22 @@ TEST_F(GuardTest, ADeathToldBeforeItsStartIsADeath) {
   EXPECT_EQ(guard.effects<port::ReleasePort>().at(0).port, 20'000);
   guard.feed(port::ProcessStarted{start.op, kTrainer, 1, Outcome::kOk});
   EXPECT_TRUE(guard.is_silent());
+  acknowledge();
+  guard.fire({kTrainer.value});
+  EXPECT_EQ(guard.effects<port::LeasePort>().size(), 1U);
+}
+
+// A replacement that a router has not heard of would be sent work as if it were the one before.
+TEST_F(GuardTest, AReplacementWaitsUntilEverybodyKnowsOfTheDeath) {
+  guard.start();
+  grant(20'000);
+  run(1);
+  exit(1);
+  guard.answer(told.at(0), Ack{});
+  guard.fire({kTrainer.value});
+  EXPECT_TRUE(guard.effects<port::LeasePort>().empty());
+  EXPECT_EQ(guard.effects<port::ArmTimer>().size(), 1U);  // It looks again later.
+  guard.answer(told.at(1), Ack{});
   guard.fire({kTrainer.value});
   EXPECT_EQ(guard.effects<port::LeasePort>().size(), 1U);
 }
@@ -141,6 +166,7 @@ TEST_F(GuardTest, RestartsAreBoundedAndBackOff) {
     for (const auto& armed : guard.effects<port::ArmTimer>()) {
       if (armed.timer == TimerId{kTrainer.value}) delays.push_back(armed.after);
     }
+    acknowledge();
     guard.fire({kTrainer.value});
   }
   EXPECT_EQ(delays, (std::vector<Duration>{1_s, 2_s}));
