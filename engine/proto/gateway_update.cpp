@@ -72,7 +72,8 @@ void Gateway::reports_settled(Outbox& out) {
   fan_out(
       Step::kInitialising,
       [&](std::uint32_t rank) {
-        return InitGroups{epoch, rank, cluster_.world(), cluster_.infer_world(), cluster_.engines, port_};
+        return InitGroups{epoch, rank, cluster_.world(), cluster_.infer_world(), cluster_.engines, port_,
+                          version_ == 0 && !touched_};
       },
       out);
 }

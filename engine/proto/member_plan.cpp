@@ -40,15 +40,21 @@ void cover(const TransferPlan& plan, const RankPlan& rank, MemberPlan& member) {
   }
 }
 
-std::uint64_t elements_of_rank(const MetaSet& infer, std::uint32_t infer_rank) {
+std::uint64_t elements_of_rank(const MetaSet& infer, std::uint32_t infer_rank, std::span<const std::uint32_t> aliases) {
   std::uint64_t elements = 0;
-  for (const ShardMeta& shard : infer.shards) {
-    if (shard.global_rank == infer_rank) elements += shard.shape.elements();
+  for (const ParameterMeta& parameter : infer.parameters) {
+    if (std::ranges::find(aliases, parameter.name) != aliases.end()) continue;
+    for (const ReplicaMeta& replica : infer.replicas_of(parameter)) {
+      for (const ShardMeta& shard : infer.shards_of(replica)) {
+        if (shard.global_rank == infer_rank) elements += shard.shape.elements();
+      }
+    }
   }
   return elements;
 }
 
-MemberPlan member_plan(const TransferPlan& plan, const MetaSet& infer, std::uint32_t rank) {
+MemberPlan member_plan(const TransferPlan& plan, const MetaSet& infer, std::span<const std::uint32_t> aliases,
+                       std::uint32_t rank) {
   const RankPlan local = plan.rank(rank);
   MemberPlan member{.rank = rank, .sends = plan.world.is_training(rank), .digest = local.stable_hash()};
   for (const DType wire : plan.wire_dtypes()) member.passes.push_back({wire, wire, 0, 0});
@@ -72,7 +78,7 @@ MemberPlan member_plan(const TransferPlan& plan, const MetaSet& infer, std::uint
     member.tensors = plan.tensors.size();
   } else {
     cover(plan, local, member);
-    member.expected = elements_of_rank(infer, rank % plan.world.instance());
+    member.expected = elements_of_rank(infer, rank % plan.world.instance(), aliases);
   }
   return member;
 }
@@ -91,9 +97,12 @@ std::uint64_t MemberPlan::bytes() const {
   return sum;
 }
 
-std::vector<MemberPlan> member_plans(const TransferPlan& plan, const MetaSet& infer) {
+std::vector<MemberPlan> member_plans(const TransferPlan& plan, const MetaSet& infer,
+                                     std::span<const std::uint32_t> aliases) {
   std::vector<MemberPlan> members;
-  for (std::uint32_t rank = 0; rank < plan.world.world(); ++rank) members.push_back(member_plan(plan, infer, rank));
+  for (std::uint32_t rank = 0; rank < plan.world.world(); ++rank) {
+    members.push_back(member_plan(plan, infer, aliases, rank));
+  }
   return members;
 }
 

@@ -3,6 +3,7 @@
 // Computed once from the shared plan, so that a protocol holds totals and not operations. Immutable.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/base/digest.h"
@@ -44,7 +45,9 @@ struct MemberPlan {
   [[nodiscard]] std::uint64_t bytes() const;
 };
 
-// One MemberPlan for each transfer rank. `infer` are the metas of one engine that the plan was built from.
-std::vector<MemberPlan> member_plans(const TransferPlan& plan, const MetaSet& infer);
+// One MemberPlan for each transfer rank. `infer` are the metas of one engine that the plan was built from; `aliases` are
+// names (indices) that share another tensor's storage and are written with it.
+std::vector<MemberPlan> member_plans(const TransferPlan& plan, const MetaSet& infer,
+                                     std::span<const std::uint32_t> aliases);
 
 }  // namespace areal::proto

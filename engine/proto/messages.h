@@ -69,7 +69,8 @@ struct InitGroups {  // -> InitDone
   std::uint32_t infer_world = 0;  // I.
   std::uint32_t engines = 0;      // N.
   std::uint16_t port = 0;         // Of the rendezvous master, leased on the host of transfer rank 0.
-  AREAL_RECORD(0x1022, "init_groups", epoch, rank, world, infer_world, engines, port)
+  bool as_loaded = false;         // Nothing was published and nothing written: loaded weights are the proven ones.
+  AREAL_RECORD(0x1022, "init_groups", epoch, rank, world, infer_world, engines, port, as_loaded)
 };
 struct InitDone {
   Epoch epoch = 0;

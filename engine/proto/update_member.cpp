@@ -234,7 +234,10 @@ MemberEvent UpdateMember::on(const port::GroupJoined& in, Outbox& out) {
 MemberEvent UpdateMember::on(const port::BatchDone& in, Outbox& out) {
   if (phase_ == MemberPhase::kConnecting) {
     const MemberGroups::Event event = groups_.on_batch(in, out);
-    if (event == MemberGroups::Event::kReady) finish_connect(Outcome::kOk, {}, out);
+    if (event == MemberGroups::Event::kReady) {
+      finish_connect(Outcome::kOk, {}, out);
+      return {What::kConnected, {}, {}};
+    }
     if (event == MemberGroups::Event::kFailed) finish_connect(in.outcome, in.peer, out);
     return {};
   }

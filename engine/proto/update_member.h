@@ -61,6 +61,7 @@ struct MemberEvent {
     kCompute,    // The running operation ended; see compute.
     kCommit,     // Make attempt() the current version, then call commit().
     kEnded,      // An abort or teardown has come to its end: call finish_end().
+    kConnected,  // The groups of a new epoch are ready.
   };
   What what = What::kNone;
   port::BatchDone batch;
@@ -96,6 +97,8 @@ class UpdateMember {
   [[nodiscard]] const MemberOptions& options() const { return options_; }
   [[nodiscard]] Version version() const { return version_; }
   [[nodiscard]] std::uint32_t rank() const { return groups_.init().rank; }
+  // The gateway says that weights as loaded are proven in this epoch.
+  [[nodiscard]] bool as_loaded() const { return groups_.init().as_loaded; }
   // The teardown being answered said that this rank's engine lost a rank.
   [[nodiscard]] bool told_unproven() const { return told_unproven_; }
   void list_waits(WaitList& waits) const;

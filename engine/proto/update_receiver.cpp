@@ -39,6 +39,10 @@ void UpdateReceiver::step(const Input& input, Outbox& out) {
     case What::kEnded:
       end(out);
       break;
+    case What::kConnected:
+      // A rank that was replaced holds what it loaded, and its engine something else: only the gateway can tell.
+      if (serves_ && member_.as_loaded()) out.tell(kServerSlot, WeightsCommitted{0});
+      break;
   }
 }
 
@@ -50,10 +54,13 @@ void UpdateReceiver::note_state(port::ServeState state, Outbox& out) const {
 void UpdateReceiver::on_compute(const port::ComputeDone& done, Outbox& out) {
   switch (done.what) {
     case port::ComputeKind::kLoadModel:
+      if (done.outcome != Outcome::kOk) {  // It holds nothing yet; whoever asks for its report waits.
+        member_.start_compute(port::ComputeKind::kLoadModel, out);
+        break;
+      }
       held_ = done.digest;
       note_state(port::ServeState::kLoading, out);
       member_.set_loaded(out);
-      if (serves_) out.tell(kServerSlot, WeightsCommitted{0});
       break;
     case port::ComputeKind::kVerify:
       if (member_.phase() != MemberPhase::kExecuting) break;

@@ -28,6 +28,8 @@ void UpdateSender::step(const Input& input, Outbox& out) {
     case What::kCommit:
       member_.commit(out);
       break;
+    case What::kConnected:
+      break;
     case What::kEnded:
       stage_ = Stage::kNone;
       member_.finish_end(false, out);
@@ -37,6 +39,10 @@ void UpdateSender::step(const Input& input, Outbox& out) {
 
 void UpdateSender::on_compute(const port::ComputeDone& done, Outbox& out) {
   if (done.what == port::ComputeKind::kLoadModel) {
+    if (done.outcome != Outcome::kOk) {  // It holds nothing yet; whoever asks for its report waits.
+      member_.start_compute(port::ComputeKind::kLoadModel, out);
+      return;
+    }
     member_.set_loaded(out);
     return;
   }

@@ -59,6 +59,9 @@ int command_replay(const Arguments& arguments) {
   const auto loaded = load_text(reader.info().scenario_text, file, half_of(reader.info().half));
   if (!loaded) return kBadUsage;
   sim::RunSettings settings = settings_of(*loaded, reader.info().seed, profile_in(reader.info()));
+  // A run that was stopped is repeated up to where it was stopped.
+  const bool stopped = truncated || reader.verdict() == "inconclusive";
+  if (stopped && !reader.blocks().empty()) settings.until_event = reader.blocks().back().last_seq;
   if (arguments.from_decisions) {
     auto decisions = recorded_decisions(reader);
     if (!decisions) {

@@ -99,6 +99,16 @@ std::uint64_t fresh_seed() {
   return mix_words(static_cast<std::uint64_t>(now), static_cast<std::uint64_t>(getpid())) & 0xFFFFFFFF;
 }
 
+// A report to "-" has standard output for itself: everything that is for people goes to standard error from here on.
+Arguments with_text_on_stderr(Arguments arguments) {
+  if (arguments.json != "-" && arguments.junit != "-") return arguments;
+  const std::string report = fmt::format("/dev/fd/{}", dup(STDOUT_FILENO));
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+  if (arguments.json == "-") arguments.json = report;
+  if (arguments.junit == "-") arguments.junit = report;
+  return arguments;
+}
+
 int write_outputs(const Arguments& arguments, const Loaded& loaded, std::uint64_t seed, const sim::RunResult& result) {
   const std::string& scenario = arguments.files.front();
   if (!arguments.json.empty() && !write_json(arguments.json, {scenario, loaded.half, seed, loaded.room->setup, result})) return 1;
@@ -108,7 +118,8 @@ int write_outputs(const Arguments& arguments, const Loaded& loaded, std::uint64_
 
 }  // namespace
 
-int command_run(const Arguments& arguments) {
+int command_run(const Arguments& given) {
+  const Arguments arguments = with_text_on_stderr(given);
   const std::string& file = arguments.files.front();
   const auto loaded = load_scenario(file, arguments.sets, arguments.half);
   if (!loaded) return kBadUsage;

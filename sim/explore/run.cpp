@@ -8,13 +8,8 @@
 namespace areal::sim {
 namespace {
 
-// A run in which nothing comes forward for so long is stuck: twice what all attempts of one update may take.
-Duration stall_of(const config::WorkSettings& work) {
-  constexpr Duration kLeast = 7200_s;
-  const std::int64_t attempt = (work.init_timeout.ns + work.update_timeout.ns) / 1'000'000'000 + 1;
-  const std::int64_t seconds = std::min<std::int64_t>(2 * attempt * (work.max_attempts + 1), 1'000'000'000);
-  return std::max(kLeast, Duration{seconds * 1'000'000'000});
-}
+// A run in which nothing comes forward for so long is stuck; docs/scenarios.md says so.
+constexpr Duration kStall = 7200_s;
 
 // A check of the code itself failed inside a step: in a simulation a finding, not a crash. The world is not used again.
 struct CheckFailure {
@@ -135,7 +130,7 @@ class Run {
     if (world_.ended()) return false;
     if (settings_.stop_on_violation && !listener_.violations_.empty()) return false;
     if (!world_.has_event()) return give_up_stuck();
-    if (world_.now() - listener_.last_progress_ > stall_) return give_up_stuck();
+    if (world_.now() - listener_.last_progress_ > kStall) return give_up_stuck();
     if (world_.events() > budget.events_max) return stop(config::Verdict::kInconclusive, "the budget of events ended");
     if (settings_.until_event != 0 && world_.events() >= settings_.until_event) {
       return stop(config::Verdict::kInconclusive, "stopped where it was asked to");
@@ -146,7 +141,7 @@ class Run {
     if (world_.now() > Instant{} + budget.virtual_max) {
       // Safety phase over: heal, and give the healthy room as long again as a stall takes.
       if (!healed_) world_.heal(listener_), healed_ = true;
-      if (world_.now() > Instant{} + budget.virtual_max + stall_) return give_up_stuck();
+      if (world_.now() > Instant{} + budget.virtual_max + kStall) return give_up_stuck();
     }
     if (observer_ != nullptr && !observer_->keep_going(world_)) {
       return stop(config::Verdict::kInconclusive, "interrupted");
@@ -216,7 +211,6 @@ class Run {
   RunObserver* observer_;
   Listener listener_;
   RunResult result_;
-  Duration stall_ = stall_of(settings_.room->scenario.work);
   bool healed_ = false;
   std::string failed_check_;
   std::uint64_t next_audit_ = kAuditEvery;

@@ -1,7 +1,7 @@
 // One run of a scenario under one seed: world, judges, verdict.
 //
 // A run ends when the training loop says so, when a judge found a violation (unless asked to go on), when nothing can
-// happen any more, when nothing has come forward for longer than all attempts of an update take, or at its budget. The digest
+// happen any more, when nothing has come forward for two hours of virtual time, or at its budget. The digest
 // covers every event, state and decision.
 #pragma once
 #include <memory>

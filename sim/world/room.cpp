@@ -111,8 +111,10 @@ class RoomBuilder {
     auto plan = proto::build_transfer_plan(*train, *infer, options, *room_.policies.names);
     if (!plan) return plan.error();
     room_.plan = std::move(*plan);
-    room_.members =
-        std::make_shared<const std::vector<proto::MemberPlan>>(proto::member_plans(*room_.plan, *infer));
+    std::vector<std::uint32_t> aliases;
+    for (const config::Alias& alias : room_.model.aliases) aliases.push_back(alias.name);
+    room_.members = std::make_shared<const std::vector<proto::MemberPlan>>(
+        proto::member_plans(*room_.plan, *infer, aliases));
     count_memory(*train, *infer);
     return make_tiny(*right_names);
   }

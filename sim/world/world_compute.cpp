@@ -202,6 +202,7 @@ port::ComputeDone World::do_work(NodeId node, const port::StartCompute& asked, b
   const RoomNode& place = room_->node(node);
   port::ComputeDone done{asked.op, asked.what, cut_short ? port::Outcome::kFailed : port::Outcome::kOk, asked.version,
                          0, 0, {}};
+  if (cut_short && asked.what != ComputeKind::kApply) return done;  // It failed before it had any effect.
   if (place.role == port::Role::kTrainer) {
     train_work(place, asked, done);
   } else if (place.role == port::Role::kEngine) {
