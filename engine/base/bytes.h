@@ -1,7 +1,7 @@
 // Fixed-order reading and writing of bytes; the only way to turn a struct into bytes.
 //
-// Little-endian; variable-length integers are LEB128. A reader never reads past its end: the first failure sticks, every
-// later read yields 0, and ok() says so, so that a caller checks once at the end.
+// Little-endian; variable-length integers are LEB128. A reader never reads past its end: the first failure sticks,
+// every later read yields 0, and ok() says so, so that a caller checks once at the end.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -30,10 +30,10 @@
 #define AREAL_FOR_EACH_AGAIN() AREAL_FOR_EACH_STEP
 #define AREAL_VISIT_FIELD(name) visit(std::string_view(#name), self.name);
 
-#define AREAL_FIELDS(...)                                                              \
-  template <class Self, class Visitor>                                                 \
+#define AREAL_FIELDS(...)                                                                             \
+  template <class Self, class Visitor>                                                                \
   static constexpr void visit_fields([[maybe_unused]] Self& self, [[maybe_unused]] Visitor&& visit) { \
-    AREAL_FOR_EACH(AREAL_VISIT_FIELD, __VA_ARGS__)                                     \
+    AREAL_FOR_EACH(AREAL_VISIT_FIELD, __VA_ARGS__)                                                    \
   }
 
 namespace areal {
@@ -53,8 +53,8 @@ struct IsId<Id<Tag>> : std::true_type {};
 
 // A field that is one 64-bit word.
 template <class T>
-concept WordField = std::integral<T> || std::is_enum_v<T> || IsId<T>::value || std::same_as<T, Instant> ||
-                    std::same_as<T, Duration>;
+concept WordField =
+    std::integral<T> || std::is_enum_v<T> || IsId<T>::value || std::same_as<T, Instant> || std::same_as<T, Duration>;
 
 template <WordField T>
 constexpr std::uint64_t to_word(T value) {

@@ -1,7 +1,8 @@
 // A Record is any described struct with its type erased: a kind and its fields as words.
 //
-// What crosses the seam (inputs, effects, messages, notes) is declared once as a struct with AREAL_RECORD and travels as
-// a Record: rules match and change its fields by name, recordings store its words, digests hash them, text prints them.
+// What crosses the seam (inputs, effects, messages, notes) is declared once as a struct with AREAL_RECORD and travels
+// as a Record: rules match and change its fields by name, recordings store its words, digests hash them, text prints
+// them.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -22,10 +23,10 @@ namespace areal {
 using KindId = std::uint16_t;
 
 // Gives a struct its kind, its name and its fields.
-#define AREAL_RECORD(number, name, ...)                     \
-  static constexpr ::areal::KindId kKind = number;          \
-  static constexpr std::string_view kName = name;           \
-  AREAL_FIELDS(__VA_ARGS__)                                 \
+#define AREAL_RECORD(number, name, ...)            \
+  static constexpr ::areal::KindId kKind = number; \
+  static constexpr std::string_view kName = name;  \
+  AREAL_FIELDS(__VA_ARGS__)                        \
   static constexpr bool kIsRecord = true;
 
 template <class T>
@@ -39,9 +40,7 @@ struct Record {
   std::array<std::uint64_t, kMaxRecordWords> words{};
 
   [[nodiscard]] std::span<const std::uint64_t> view() const { return {words.data(), size}; }
-  bool operator==(const Record& other) const {
-    return kind == other.kind && std::ranges::equal(view(), other.view());
-  }
+  bool operator==(const Record& other) const { return kind == other.kind && std::ranges::equal(view(), other.view()); }
 };
 
 template <class T>
@@ -111,8 +110,8 @@ bool fits_record(const Record& record) {
   return fits;
 }
 
-// Calls `handler` with the typed value if `record` is a well-formed one of Ts; says whether it was. One handler takes all
-// Ts: use `if constexpr`, or call once for each kind.
+// Calls `handler` with the typed value if `record` is a well-formed one of Ts; says whether it was. One handler takes
+// all Ts: use `if constexpr`, or call once for each kind.
 template <RecordType... Ts, class Handler>
 bool dispatch_record(const Record& record, Handler&& handler) {
   return ((fits_record<Ts>(record) && (handler(from_record<Ts>(record)), true)) || ...);
@@ -137,13 +136,20 @@ struct KindInfo {
 
 template <class Field>
 constexpr FieldType field_type() {
-  if constexpr (std::same_as<Field, Digest128>) return FieldType::kDigest;
-  else if constexpr (std::same_as<Field, bool>) return FieldType::kBool;
-  else if constexpr (std::is_enum_v<Field>) return FieldType::kEnum;
-  else if constexpr (std::same_as<Field, Duration>) return FieldType::kDuration;
-  else if constexpr (std::same_as<Field, Instant>) return FieldType::kInstant;
-  else if constexpr (std::signed_integral<Field>) return FieldType::kSigned;
-  else return FieldType::kUnsigned;
+  if constexpr (std::same_as<Field, Digest128>)
+    return FieldType::kDigest;
+  else if constexpr (std::same_as<Field, bool>)
+    return FieldType::kBool;
+  else if constexpr (std::is_enum_v<Field>)
+    return FieldType::kEnum;
+  else if constexpr (std::same_as<Field, Duration>)
+    return FieldType::kDuration;
+  else if constexpr (std::same_as<Field, Instant>)
+    return FieldType::kInstant;
+  else if constexpr (std::signed_integral<Field>)
+    return FieldType::kSigned;
+  else
+    return FieldType::kUnsigned;
 }
 
 template <NamedEnum T>

@@ -49,7 +49,7 @@ using Status = Result<Unit>;
 }  // namespace areal
 
 // Returns the error of `expression` from the enclosing function, if there is one.
-#define AREAL_TRY(expression)                                                              \
-  do {                                                                                     \
+#define AREAL_TRY(expression)                                                                    \
+  do {                                                                                           \
     if (auto areal_result = (expression); !areal_result) return std::move(areal_result).error(); \
   } while (false)

@@ -44,7 +44,9 @@ std::uint64_t Rng::draw_below(std::uint64_t bound) {
   return x % bound;
 }
 
-bool Rng::draw_chance(std::uint64_t numerator, std::uint64_t denominator) { return draw_below(denominator) < numerator; }
+bool Rng::draw_chance(std::uint64_t numerator, std::uint64_t denominator) {
+  return draw_below(denominator) < numerator;
+}
 
 Rng Rng::fork(std::string_view name) const {
   std::uint64_t hash = 14695981039346656037ULL ^ finalise(seed_ + kGolden);  // FNV-1a

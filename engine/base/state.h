@@ -1,7 +1,7 @@
 // Turns described state into words and back: for digests, snapshots and audits.
 //
-// StateWriter writes everything. StateDigester writes the same, but a Table only as its size and running sum, so that the
-// digest of a large protocol costs what was touched. StateReader reads what StateWriter wrote.
+// StateWriter writes everything. StateDigester writes the same, but a Table only as its size and running sum, so that
+// the digest of a large protocol costs what was touched. StateReader reads what StateWriter wrote.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -21,7 +21,9 @@ class Table;
 class StateWriter {
  public:
   template <WordField T>
-  void value(const T& v) { words_.push_back(to_word(v)); }
+  void value(const T& v) {
+    words_.push_back(to_word(v));
+  }
   void value(const Digest128& v) { words_.push_back(v.high), words_.push_back(v.low); }
   void value(const Record& v) {
     words_.push_back(v.kind | (std::uint64_t{v.size} << 16));
@@ -63,7 +65,9 @@ class StateReader {
   explicit StateReader(std::span<const std::uint64_t> words) : rest_(words) {}
 
   template <WordField T>
-  void value(T& v) { v = from_word<T>(next()); }
+  void value(T& v) {
+    v = from_word<T>(next());
+  }
   void value(Digest128& v) { v.high = next(), v.low = next(); }
   void value(Record& v) {
     const std::uint64_t head = next();

@@ -1,7 +1,7 @@
 // The map that the core may use: ordered by key, with a limit given at construction and a digest kept on mutation.
 //
-// A sorted vector: a fixed iteration order, no allocation per entry, no addresses. The limit is a promise that the world
-// cannot make a protocol grow without bound; insert() says no when it is reached, and the caller answers that.
+// A sorted vector: a fixed iteration order, no allocation per entry, no addresses. The limit is a promise that the
+// world cannot make a protocol grow without bound; insert() says no when it is reached, and the caller answers that.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -53,8 +53,8 @@ std::string to_text(const ModelAllocation& allocation) {
   text += ':';
   const ParallelStrategy& p = allocation.parallel;
   const std::size_t before = text.size();
-  for (const auto& [letter, size] : {std::pair('d', p.dp), std::pair('p', p.pp), std::pair('t', p.tp),
-                                     std::pair('c', p.cp), std::pair('e', p.ep)}) {
+  for (const auto& [letter, size] :
+       {std::pair('d', p.dp), std::pair('p', p.pp), std::pair('t', p.tp), std::pair('c', p.cp), std::pair('e', p.ep)}) {
     if (size > 1) text += fmt::format("{}{}", letter, size);
   }
   if (text.size() == before) text += "d1";

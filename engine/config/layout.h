@@ -17,9 +17,7 @@ namespace areal::config {
 
 enum class Backend : std::uint8_t { kSglang, kVllm, kFsdp, kMegatron };
 
-constexpr std::array<std::string_view, 4> enum_names(Backend /*tag*/) {
-  return {"sglang", "vllm", "fsdp", "megatron"};
-}
+constexpr std::array<std::string_view, 4> enum_names(Backend /*tag*/) { return {"sglang", "vllm", "fsdp", "megatron"}; }
 
 constexpr bool is_inference(Backend backend) { return backend == Backend::kSglang || backend == Backend::kVllm; }
 

@@ -1,10 +1,10 @@
 // Reads backend strings and allocation modes; every error names a column and what would be right.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "engine/base/fields.h"
 #include "engine/config/layout.h"
@@ -96,20 +96,23 @@ class Reader {
     return fail(fmt::format("unexpected '{}' at column {}; wanted {}", peek(), column(), wanted));
   }
 
-  [[nodiscard]] Error at(std::string_view what) const {
-    return fail(fmt::format("column {}: {}", column(), what));
-  }
+  [[nodiscard]] Error at(std::string_view what) const { return fail(fmt::format("column {}: {}", column(), what)); }
 
  private:
   static bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
 
   static std::optional<std::uint32_t>& slot(WrittenSizes& sizes, char letter) {
     switch (letter) {
-      case 'd': return sizes.data;
-      case 't': return sizes.tensor;
-      case 'p': return sizes.pipeline;
-      case 'c': return sizes.context;
-      default: return sizes.expert;
+      case 'd':
+        return sizes.data;
+      case 't':
+        return sizes.tensor;
+      case 'p':
+        return sizes.pipeline;
+      case 'c':
+        return sizes.context;
+      default:
+        return sizes.expert;
     }
   }
 
@@ -150,8 +153,11 @@ std::optional<Backend> backend_named(std::string_view word) {
 }
 
 ParallelStrategy flat_strategy(const WrittenSizes& sizes) {
-  return {.dp = sizes.data.value_or(1), .tp = sizes.tensor.value_or(1), .pp = sizes.pipeline.value_or(1),
-          .cp = sizes.context.value_or(1), .ep = sizes.expert.value_or(1)};
+  return {.dp = sizes.data.value_or(1),
+          .tp = sizes.tensor.value_or(1),
+          .pp = sizes.pipeline.value_or(1),
+          .cp = sizes.context.value_or(1),
+          .ep = sizes.expert.value_or(1)};
 }
 
 // Attention and expert sizes that were written apart must count the same ranks.
@@ -159,16 +165,20 @@ Result<ParallelStrategy> join_strategies(const WrittenSizes& attention, const Wr
   ParallelStrategy joined = flat_strategy(attention);
   const std::uint32_t expert_pp = experts.pipeline.value_or(joined.pp);
   if (expert_pp != joined.pp) {
-    return refused(fmt::format("Pipeline parallel size for attention and FFN modules must be identical. Got attention: "
-                               "{}, FFN: {}.", joined.pp, expert_pp));
+    return refused(
+        fmt::format("Pipeline parallel size for attention and FFN modules must be identical. Got attention: "
+                    "{}, FFN: {}.",
+                    joined.pp, expert_pp));
   }
   joined.ep = experts.expert.value_or(1);
   joined.etp = experts.tensor.value_or(1);
   const std::uint32_t owners = joined.ep * joined.etp * expert_pp;
   const std::uint32_t world = joined.world_size();
   if (experts.data.has_value() && *experts.data * owners != world) {
-    return refused(fmt::format("World size for expert modules and attention modules must be identical. Got attention: "
-                               "{}, expert: {}.", world, *experts.data * owners));
+    return refused(
+        fmt::format("World size for expert modules and attention modules must be identical. Got attention: "
+                    "{}, expert: {}.",
+                    world, *experts.data * owners));
   }
   if (world % owners != 0) {
     return refused(fmt::format("Cannot derive expert dp: attn world_size ({}) is not divisible by ffn ep*tp*pp ({}).",
@@ -200,8 +210,10 @@ std::optional<Error> missing_backend(Reader& reader) {
   constexpr std::string_view kMust = "Backend must be explicitly specified";
   constexpr std::string_view kNoAuto = "Auto-backend selection is no longer supported.";
   if (reader.peek() == '[') {
-    return refused(fmt::format("{}. Got a named component without a backend prefix. Use e.g. 'fsdp[actor]:d4', "
-                               "'megatron[actor]:d4t2p2'. {}", kMust, kNoAuto));
+    return refused(
+        fmt::format("{}. Got a named component without a backend prefix. Use e.g. 'fsdp[actor]:d4', "
+                    "'megatron[actor]:d4t2p2'. {}",
+                    kMust, kNoAuto));
   }
   const std::string_view word = reader.peek_word();
   if (reader.peek() == '(' || word == "attn") {
@@ -211,15 +223,17 @@ std::optional<Error> missing_backend(Reader& reader) {
   if (word.size() != 1 || kAllDimensions.find(word[0]) == std::string_view::npos) return std::nullopt;
   Result<WrittenSizes> sizes = reader.take_dimensions(kAllDimensions, "a layout");
   if (!sizes) return std::move(sizes).error();
-  return refused(fmt::format("{}. Got bare parallelism dimensions without a backend prefix. Use e.g. 'fsdp:d4', "
-                             "'megatron:d4t2p2', 'sglang:d4'. {}", kMust, kNoAuto));
+  return refused(
+      fmt::format("{}. Got bare parallelism dimensions without a backend prefix. Use e.g. 'fsdp:d4', "
+                  "'megatron:d4t2p2', 'sglang:d4'. {}",
+                  kMust, kNoAuto));
 }
 
 Status check_backend(const ModelAllocation& allocation) {
   const ParallelStrategy& parallel = allocation.parallel;
   if (allocation.backend == Backend::kFsdp && (parallel.pp > 1 || parallel.ep > 1 || parallel.etp > 1)) {
-    return refused(fmt::format("FSDP backend only supports data/tensor/context parallelism. Got strategy: {}",
-                               to_text(parallel)));
+    return refused(
+        fmt::format("FSDP backend only supports data/tensor/context parallelism. Got strategy: {}", to_text(parallel)));
   }
   return check_strategy(parallel);
 }
@@ -310,9 +324,10 @@ Status check_names(const std::vector<ModelAllocation>& all) {
 
 Result<ModelAllocation> parse_allocation(std::string_view text, std::string_view name) {
   if (text.find('+') != std::string_view::npos) {
-    return refused("ModelAllocation.from_str() accepts a single component spec. Multi-component strings containing '+' "
-                   "are not allowed. Use separate per-engine 'backend' fields instead (e.g., actor.backend='fsdp:d4', "
-                   "rollout.backend='sglang:d4').");
+    return refused(
+        "ModelAllocation.from_str() accepts a single component spec. Multi-component strings containing '+' "
+        "are not allowed. Use separate per-engine 'backend' fields instead (e.g., actor.backend='fsdp:d4', "
+        "rollout.backend='sglang:d4').");
   }
   Result<std::vector<ModelAllocation>> all = read_all(text);
   if (!all) return std::move(all).error();

@@ -1,9 +1,9 @@
 // Picks the tensors that a simulation holds as real numbers, and shrinks them.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "engine/config/model.h"
 

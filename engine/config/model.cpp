@@ -1,11 +1,11 @@
 // Looks parameters up and builds the Qwen3 family from its dimensions.
 #include "engine/config/model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace areal::config {
 namespace {
@@ -105,7 +105,8 @@ class ModelBuilder {
 Status check_dims(const ModelDims& dims) {
   const bool sized = dims.layers > 0 && dims.hidden > 0 && dims.heads > 0 && dims.kv_heads > 0 && dims.head_dim > 0 &&
                      dims.vocabulary > 0 && dims.mlp_width > 0;
-  if (!sized) return Error{Errc::kInvalid, "a model needs layers, hidden, heads, kv_heads, head_dim, vocabulary, width"};
+  if (!sized)
+    return Error{Errc::kInvalid, "a model needs layers, hidden, heads, kv_heads, head_dim, vocabulary, width"};
   if (dims.heads % dims.kv_heads != 0) {
     return Error{Errc::kInvalid, fmt::format("{} heads do not divide into {} kv heads", dims.heads, dims.kv_heads)};
   }
@@ -146,17 +147,36 @@ std::uint64_t ModelSpec::wire_bytes() const {
 }
 
 ModelDims qwen3_30b_a3b_dims() {
-  return {.layers = 48, .hidden = 2048, .heads = 32, .kv_heads = 4, .head_dim = 128, .vocabulary = 151936,
-          .mlp_width = 768, .experts = 128};
+  return {.layers = 48,
+          .hidden = 2048,
+          .heads = 32,
+          .kv_heads = 4,
+          .head_dim = 128,
+          .vocabulary = 151936,
+          .mlp_width = 768,
+          .experts = 128};
 }
 
 ModelDims qwen3_0_6b_dims() {
-  return {.layers = 28, .hidden = 1024, .heads = 16, .kv_heads = 8, .head_dim = 128, .vocabulary = 151936,
-          .mlp_width = 3072, .experts = 0, .tied_embedding = true};
+  return {.layers = 28,
+          .hidden = 1024,
+          .heads = 16,
+          .kv_heads = 8,
+          .head_dim = 128,
+          .vocabulary = 151936,
+          .mlp_width = 3072,
+          .experts = 0,
+          .tied_embedding = true};
 }
 
 ModelDims tiny_dims() {
-  return {.layers = 4, .hidden = 32, .heads = 8, .kv_heads = 4, .head_dim = 8, .vocabulary = 64, .mlp_width = 16,
+  return {.layers = 4,
+          .hidden = 32,
+          .heads = 8,
+          .kv_heads = 4,
+          .head_dim = 8,
+          .vocabulary = 64,
+          .mlp_width = 16,
           .experts = 8};
 }
 
@@ -176,8 +196,7 @@ Result<ModelSpec> model_by_name(std::string_view title) {
   if (title == "qwen3-30b-a3b") return qwen3_moe_model(qwen3_30b_a3b_dims(), std::string(title));
   if (title == "qwen3-0.6b") return qwen3_moe_model(qwen3_0_6b_dims(), std::string(title));
   if (title == "tiny") return qwen3_moe_model(tiny_dims(), std::string(title));
-  return Error{Errc::kInvalid,
-               fmt::format("unknown model '{}'; known: qwen3-30b-a3b, qwen3-0.6b, tiny", title)};
+  return Error{Errc::kInvalid, fmt::format("unknown model '{}'; known: qwen3-30b-a3b, qwen3-0.6b, tiny", title)};
 }
 
 }  // namespace areal::config

@@ -50,7 +50,7 @@ enum class ShardClass : std::uint8_t {
 };
 
 constexpr std::array<std::string_view, 10> enum_names(ShardClass /*tag*/) {
-  return {"replicated", "router",     "embedding", "head",          "attention_column",
+  return {"replicated",    "router",     "embedding", "head",          "attention_column",
           "attention_row", "mlp_column", "mlp_row",   "expert_column", "expert_row"};
 }
 
@@ -62,8 +62,8 @@ inline constexpr std::uint16_t kNoLayer = 0xFFFF;
 inline constexpr std::uint16_t kNoExpert = 0xFFFF;
 
 struct Parameter {
-  std::uint32_t name = 0;  // Index into ModelSpec::names.
-  Shape shape;             // Global, uncut.
+  std::uint32_t name = 0;        // Index into ModelSpec::names.
+  Shape shape;                   // Global, uncut.
   DType storage = DType::kBf16;  // What the training side holds.
   DType wire = DType::kBf16;     // What the inference side holds and what is sent.
   ShardClass shard = ShardClass::kReplicated;
@@ -85,8 +85,8 @@ struct ModelDims {
   std::uint32_t kv_heads = 0;
   std::uint32_t head_dim = 0;
   std::uint32_t vocabulary = 0;
-  std::uint32_t mlp_width = 0;     // Of one expert in a model with experts.
-  std::uint32_t experts = 0;       // 0 is a dense model.
+  std::uint32_t mlp_width = 0;  // Of one expert in a model with experts.
+  std::uint32_t experts = 0;    // 0 is a dense model.
   bool tied_embedding = false;
   DType router_storage = DType::kBf16;
   DType router_wire = DType::kBf16;
@@ -126,9 +126,9 @@ Result<ModelSpec> model_by_name(std::string_view title);
 
 // Which part of a model a simulation holds as real numbers.
 struct LiveOptions {
-  bool all_names = false;                 // Keep every name, not only three layers and two experts per owner.
+  bool all_names = false;  // Keep every name, not only three layers and two experts per owner.
   std::uint32_t experts_per_owner = 2;
-  std::uint32_t min_elements = 64;        // Every live tensor has this many up to twice as many elements.
+  std::uint32_t min_elements = 64;  // Every live tensor has this many up to twice as many elements.
 };
 
 // A small model with the names of `full`: layers 0, 1 and the last, two experts per expert-parallel owner of both

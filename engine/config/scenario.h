@@ -27,9 +27,9 @@ struct DurationRange {
 };
 
 struct ModelSettings {
-  std::string kind = "tiny";      // qwen3_30b_a3b, qwen3_0_6b or tiny.
-  bool live_all = false;          // live: all keeps real bytes for every tensor name instead of a sample of them.
-  std::uint32_t renamed = 0;      // So many tensors have another name on the engine's side (a rename map lists them).
+  std::string kind = "tiny";  // qwen3_30b_a3b, qwen3_0_6b or tiny.
+  bool live_all = false;      // live: all keeps real bytes for every tensor name instead of a sample of them.
+  std::uint32_t renamed = 0;  // So many tensors have another name on the engine's side (a rename map lists them).
 };
 
 struct TrainSettings {
@@ -44,14 +44,14 @@ struct TrainSettings {
 
 struct RolloutSettings {
   std::string backend = "sglang:d1";
-  std::uint32_t batch = 8;           // Sample groups (prompts) a training batch; also the consumer batch size.
-  std::uint32_t samples = 4;         // Samples a group.
+  std::uint32_t batch = 8;    // Sample groups (prompts) a training batch; also the consumer batch size.
+  std::uint32_t samples = 4;  // Samples a group.
   std::uint32_t max_new_tokens = 2048;
-  std::uint32_t concurrent = 64;     // max_concurrent_rollouts, in sample groups.
-  std::uint32_t staleness = 0;       // max_head_offpolicyness.
-  bool enforce_staleness = false;    // INV-STALE-BOUND becomes safety.
+  std::uint32_t concurrent = 64;   // max_concurrent_rollouts, in sample groups.
+  std::uint32_t staleness = 0;     // max_head_offpolicyness.
+  bool enforce_staleness = false;  // INV-STALE-BOUND becomes safety.
   port::PauseMode pause = port::PauseMode::kAbortResubmit;
-  Duration grace{0};                 // Between pause and update.
+  Duration grace{0};                     // Between pause and update.
   std::uint32_t tokens_per_second = 60;  // Of one request.
 };
 
@@ -62,8 +62,8 @@ struct WorkSettings {
   std::uint32_t request_tries = 30;
   Duration update_timeout{120'000'000'000};  // Of one attempt.
   Duration init_timeout{300'000'000'000};
-  std::uint32_t max_attempts = 5;   // Of one update request.
-  std::uint32_t update_retries = 0; // New update requests of the trainer after a failed one.
+  std::uint32_t max_attempts = 5;    // Of one update request.
+  std::uint32_t update_retries = 0;  // New update requests of the trainer after a failed one.
 };
 
 struct LinkSettings {
@@ -73,9 +73,9 @@ struct LinkSettings {
 };
 
 struct DeviceSettings {
-  std::uint64_t memory = 141'000'000'000;  // Bytes.
-  Duration load_time{15'000'000'000};      // Of the configured model, at process start.
-  Duration start_time{5'000'000'000};      // From fork to running.
+  std::uint64_t memory = 141'000'000'000;            // Bytes.
+  Duration load_time{15'000'000'000};                // Of the configured model, at process start.
+  Duration start_time{5'000'000'000};                // From fork to running.
   std::uint64_t copy_bandwidth = 1'000'000'000'000;  // Bytes a second of pack and apply on the device.
 };
 
@@ -91,38 +91,38 @@ struct FieldValue {
 struct EventMatch {
   std::string node;  // Pattern: '*' stands for any run of characters. Empty: every node.
   std::string kind;  // Name of an input, effect, message, tell or note kind (a body's kind goes before its carrier's).
-  bool is_input = false;   // With a body kind: matches the input that carries it, else the effect. Set by `input: kind`.
+  bool is_input = false;  // With a body kind: matches the input that carries it, else the effect. Set by `input: kind`.
   std::vector<FieldValue> fields;
   std::uint32_t occurrence = 0;  // 0: every one; n: only the n-th.
   int line = 0;
 };
 
 enum class FaultKind : std::uint8_t {
-  kKill,             // The process dies now; its guard will notice.
-  kHang,             // The process stops for `lasts`, then goes on.
-  kLoseMessage,      // Requests and replies are lost.
-  kDelayMessage,     // ... are late by `lasts`.
-  kDuplicateMessage, // ... come twice.
-  kPartition,        // No message between `node` and `other`, both ways, for `lasts`.
-  kSlowLink,         // Payload to and from `node` is `factor` times slower for `lasts`.
-  kFailCompute,      // The next compute operation of kind `what` at `node` fails; kApply fails half-way.
-  kFlipByte,         // A bit flips in the next payload received by `node`.
-  kNoMemory,         // The next reservation at `node` is refused.
+  kKill,              // The process dies now; its guard will notice.
+  kHang,              // The process stops for `lasts`, then goes on.
+  kLoseMessage,       // Requests and replies are lost.
+  kDelayMessage,      // ... are late by `lasts`.
+  kDuplicateMessage,  // ... come twice.
+  kPartition,         // No message between `node` and `other`, both ways, for `lasts`.
+  kSlowLink,          // Payload to and from `node` is `factor` times slower for `lasts`.
+  kFailCompute,       // The next compute operation of kind `what` at `node` fails; kApply fails half-way.
+  kFlipByte,          // A bit flips in the next payload received by `node`.
+  kNoMemory,          // The next reservation at `node` is refused.
 };
 
 struct FaultSpec {
   FaultKind kind = FaultKind::kKill;
-  std::string node;   // Pattern of the target.
+  std::string node;  // Pattern of the target.
   std::string other;
   std::string what;
-  std::optional<Duration> at;        // Virtual time, or ...
-  std::optional<EventMatch> when;    // ... at an event of the trace, or ...
-  std::optional<Ratio> chance;       // ... each time it could happen.
-  Ratio active{1, 1};                // The first coin: is this fault on in this run at all?
-  Duration after{0};                 // Later than its trigger by this.
+  std::optional<Duration> at;      // Virtual time, or ...
+  std::optional<EventMatch> when;  // ... at an event of the trace, or ...
+  std::optional<Ratio> chance;     // ... each time it could happen.
+  Ratio active{1, 1};              // The first coin: is this fault on in this run at all?
+  Duration after{0};               // Later than its trigger by this.
   Duration lasts{0};
   std::uint32_t factor = 10;
-  std::uint32_t limit = 0;           // At most so many times; 0: no limit.
+  std::uint32_t limit = 0;  // At most so many times; 0: no limit.
   int line = 0;
 };
 
@@ -133,12 +133,12 @@ struct RuleSpec {
   std::string id;
   EventMatch match;
   RuleAct act = RuleAct::kDrop;
-  std::vector<FieldValue> set;   // kSet, kFail, kComplete: values, `field:NAME` or `node.PROBE`.
+  std::vector<FieldValue> set;  // kSet, kFail, kComplete: values, `field:NAME` or `node.PROBE`.
   Duration delay{0};
   // kEmit (and kComplete): what is made, and where it happens.
-  std::string emit_kind;         // An input or effect kind, or a message or tell body kind.
-  std::string emit_node;         // Empty: the node that matched.
-  std::string emit_slot;         // Protocol name; empty: the slot that matched.
+  std::string emit_kind;  // An input or effect kind, or a message or tell body kind.
+  std::string emit_node;  // Empty: the node that matched.
+  std::string emit_slot;  // Protocol name; empty: the slot that matched.
   std::vector<FieldValue> emit_fields;
   int line = 0;
 };
@@ -151,22 +151,22 @@ struct InterleaveSpec {
 };
 
 struct BudgetSettings {
-  std::uint32_t engines_down_max = 1;   // Ranks of engines that may be dead at the same time.
+  std::uint32_t engines_down_max = 1;  // Ranks of engines that may be dead at the same time.
   Duration virtual_max{6 * 3'600'000'000'000};
   std::uint64_t events_max = 20'000'000;
-  Duration heal_at{0};                  // No new fault after this; 0: after three quarters of virtual_max.
+  Duration heal_at{0};  // No new fault after this; 0: after three quarters of virtual_max.
 };
 
 enum class Verdict : std::uint8_t { kHeld, kSafety, kInconclusive, kLiveness };
 
 struct ExpectSettings {
   Verdict verdict = Verdict::kHeld;
-  std::string invariant;  // Of a violation, with its node and step; empty: any.
-  std::string node;       // Pattern.
-  std::int64_t version = -1;  // -1: any.
-  std::optional<port::RunEnd> end;      // How the training loop must have ended.
-  std::string refused;    // A refusal that must have happened: its reason, e.g. plan_mismatch.
-  std::uint32_t published = 0;  // At least so many versions.
+  std::string invariant;            // Of a violation, with its node and step; empty: any.
+  std::string node;                 // Pattern.
+  std::int64_t version = -1;        // -1: any.
+  std::optional<port::RunEnd> end;  // How the training loop must have ended.
+  std::string refused;              // A refusal that must have happened: its reason, e.g. plan_mismatch.
+  std::uint32_t published = 0;      // At least so many versions.
   int line = 0;
 };
 
@@ -184,12 +184,12 @@ struct Scenario {
   std::vector<FaultSpec> faults;
   std::vector<RuleSpec> rules;
   std::optional<InterleaveSpec> interleave;
-  std::string defect;                 // Name of a known defect; on in the half with_defect.
-  std::string defect_seat;            // guard or judge: who must notice it.
+  std::string defect;       // Name of a known defect; on in the half with_defect.
+  std::string defect_seat;  // guard or judge: who must notice it.
   BudgetSettings budget;
   ExpectSettings expect;                        // Without a defect, and in the half without_defect.
   std::optional<ExpectSettings> expect_defect;  // In the half with_defect.
-  std::string resolved;               // The whole scenario with every default filled in, as YAML; part of a recording.
+  std::string resolved;  // The whole scenario with every default filled in, as YAML; part of a recording.
 };
 
 }  // namespace areal::config

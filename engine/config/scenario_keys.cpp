@@ -290,14 +290,15 @@ KeyGroup interleave_keys(InterleaveSpec& interleave) {
 }
 
 KeyGroup budget_keys(BudgetSettings& budget) {
-  return {.keys = {number("engines_down_max", budget.engines_down_max, "Ranks of engines that may be dead at a time."),
-                   duration("virtual", budget.virtual_max, "Longest run, in virtual time.", 1),
-                   {.name = "events",
-                    .type = ValueType::kNumber,
-                    .value = &budget.events_max,
-                    .doc = "Longest run, in events.",
-                    .least = 1},
-                   duration("heal_at", budget.heal_at, "No new fault after this; 0s: after three quarters of virtual.")}};
+  return {
+      .keys = {number("engines_down_max", budget.engines_down_max, "Ranks of engines that may be dead at a time."),
+               duration("virtual", budget.virtual_max, "Longest run, in virtual time.", 1),
+               {.name = "events",
+                .type = ValueType::kNumber,
+                .value = &budget.events_max,
+                .doc = "Longest run, in events.",
+                .least = 1},
+               duration("heal_at", budget.heal_at, "No new fault after this; 0s: after three quarters of virtual.")}};
 }
 
 KeyGroup expect_keys(ExpectSettings& expect) {

@@ -48,8 +48,7 @@ void Node::run_passed(const port::Passing& passing, const Origin& origin, Ports&
 
 void Node::deliver(SlotId slot, const proto::Input& input, const Origin& origin, std::uint32_t rule, Ports& ports) {
   lamport_ = std::max(lamport_, origin.lamport);
-  const std::uint64_t seq =
-      report(slot, port::TraceWhat::kInput, proto::erase(input), origin.seq, rule, ports);
+  const std::uint64_t seq = report(slot, port::TraceWhat::kInput, proto::erase(input), origin.seq, rule, ports);
   proto::Outbox out;
   slots_[slot.value].step(input, out);
   for (const proto::Effect& effect : out.effects()) pass_effect(slot, effect, seq, ports);

@@ -1,8 +1,8 @@
 // Hosts the protocols of one process: one input in, effects out, one trace record of each.
 //
 // step() logs the input, steps the protocol in that slot, logs its effects in order and carries them out through the
-// ports. With a fault hook, the input before it is logged and each effect before it is logged pass through the hook; the
-// trace holds what really happened, and the id of the rule that changed it.
+// ports. With a fault hook, the input before it is logged and each effect before it is logged pass through the hook;
+// the trace holds what really happened, and the id of the rule that changed it.
 //
 // A Node is a value. Not thread-safe: one loop steps it.
 #pragma once
@@ -29,8 +29,8 @@ class Node {
   Node(NodeId id, std::string name, std::vector<ProtocolBox> protocols)
       : id_(id), name_(std::move(name)), initial_(std::move(protocols)) {}
 
-  // The process begins: fresh protocols, a new incarnation. The host then delivers Started to every slot, before anything
-  // else. REQUIRES: incarnation > the one before.
+  // The process begins: fresh protocols, a new incarnation. The host then delivers Started to every slot, before
+  // anything else. REQUIRES: incarnation > the one before.
   void start(Incarnation incarnation);
   // The process is gone; nothing is delivered until start().
   void end() { alive_ = false; }

@@ -4,8 +4,8 @@
 //   static constexpr std::string_view kName;               its name in traces, rules and texts
 //   void step(const proto::Input& input, proto::Outbox& out);
 //   AREAL_FIELDS(...)                                       all of its state; policies and options are not state
-// and optionally `void list_waits(proto::WaitList&) const`. It is copyable, holds no pointers, and never blocks, reads a
-// clock, draws at random or calls out.
+// and optionally `void list_waits(proto::WaitList&) const`. It is copyable, holds no pointers, and never blocks, reads
+// a clock, draws at random or calls out.
 #pragma once
 #include <memory>
 #include <string_view>

@@ -4,7 +4,8 @@
 
 namespace areal::port {
 
-// Monotonic per node; on real machines it drifts against other nodes. Used by the node to stamp its trace, never by a protocol.
+// Monotonic per node; on real machines it drifts against other nodes. Used by the node to stamp its trace, never by a
+// protocol.
 //
 // Sim: virtual time, the same for all nodes. Real: the machine's monotonic clock.
 //

@@ -4,8 +4,8 @@
 
 namespace areal::port {
 
-// An operation ends exactly once, as ComputeDone with the caller's id. Operations of one node run in the order asked for,
-// but for kGenerate, which run beside each other and beside everything else.
+// An operation ends exactly once, as ComputeDone with the caller's id. Operations of one node run in the order asked
+// for, but for kGenerate, which run beside each other and beside everything else.
 //
 // Sim: the tiny engine, with times from the configured model's true sizes. Real: libtorch.
 //

@@ -9,15 +9,15 @@
 namespace areal::port {
 
 // An input or effect on its way, in erased form. What the hook puts out instead may have other words, happen later, at
-// another node, or be dropped; the trace shows what happened (drops too), with the rule's id. What was put off or made by
-// a hook does not pass it again; effects that a made input leads to do.
+// another node, or be dropped; the trace shows what happened (drops too), with the rule's id. What was put off or made
+// by a hook does not pass it again; effects that a made input leads to do.
 struct Passing {
   NodeId node{};
   SlotId slot{};
   bool is_input = false;
   std::uint32_t rule = 0;  // Set by the hook that changed or made it.
-  Duration delay{};         // Set by the hook: how much later, from now, it happens.
-  bool dropped = false;     // Set by the hook: it does not happen.
+  Duration delay{};        // Set by the hook: how much later, from now, it happens.
+  bool dropped = false;    // Set by the hook: it does not happen.
   Record record{};
   Record body{};
 };

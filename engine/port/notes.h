@@ -42,12 +42,24 @@ constexpr std::array<std::string_view, 2> enum_names(PauseMode /*tag*/) { return
 // The phases of one training step, in the order of the training loop; then those of a repair, which interrupts
 // collecting to give engines the published version again that do not hold it any more.
 enum class LoopPhase : std::uint8_t {
-  kCollect, kTrain, kPauseRollout, kPauseGeneration, kUpdate, kContinueGeneration, kSetVersion, kClear, kResume, kDone,
-  kRepairPause, kRepairUpdate, kRepairAnnounce
+  kCollect,
+  kTrain,
+  kPauseRollout,
+  kPauseGeneration,
+  kUpdate,
+  kContinueGeneration,
+  kSetVersion,
+  kClear,
+  kResume,
+  kDone,
+  kRepairPause,
+  kRepairUpdate,
+  kRepairAnnounce
 };
 constexpr std::array<std::string_view, 13> enum_names(LoopPhase /*tag*/) {
-  return {"collect", "train", "pause_rollout", "pause_generation", "update", "continue_generation", "set_version", "clear",
-          "resume", "done", "repair_pause", "repair_update", "repair_announce"};
+  return {
+      "collect", "train",  "pause_rollout", "pause_generation", "update",        "continue_generation", "set_version",
+      "clear",   "resume", "done",          "repair_pause",     "repair_update", "repair_announce"};
 }
 
 enum class SegmentEnd : std::uint8_t { kStop, kLength, kAborted, kFailed, kFrozen };
@@ -62,7 +74,9 @@ enum class LeaseState : std::uint8_t { kLeased, kBound, kReleased };
 constexpr std::array<std::string_view, 3> enum_names(LeaseState /*tag*/) { return {"leased", "bound", "released"}; }
 
 enum class RunEnd : std::uint8_t { kCompleted, kUpdateFailed, kConnectFailed };
-constexpr std::array<std::string_view, 3> enum_names(RunEnd /*tag*/) { return {"completed", "update_failed", "connect_failed"}; }
+constexpr std::array<std::string_view, 3> enum_names(RunEnd /*tag*/) {
+  return {"completed", "update_failed", "connect_failed"};
+}
 
 // ---- Pair and update (said by the gateway) ----
 
@@ -110,7 +124,8 @@ struct AnchorSet {
 
 // ---- Plan and transfer (said by transfer ranks) ----
 
-// What this rank's plan covers. `expected` counts the elements of its own shards (receivers) or of what it owns to send.
+// What this rank's plan covers. `expected` counts the elements of its own shards (receivers) or of what it owns to
+// send.
 struct PlanBuilt {
   Epoch epoch = 0;
   std::uint32_t rank = 0;  // Transfer rank.
@@ -142,7 +157,8 @@ struct CollectiveEntered {
   std::uint32_t rank = 0;
   AREAL_RECORD(0x0308, "collective_entered", epoch, version, attempt, rank)
 };
-// Weights that left a sender for all engines together: the sum over live elements, so that it does not depend on layout.
+// Weights that left a sender for all engines together: the sum over live elements, so that it does not depend on
+// layout.
 struct Exported {
   Epoch epoch = 0;
   Version version = 0;
@@ -329,12 +345,20 @@ struct ProcessChanged {
 };
 // A request was refused; `what` is the kind of the message, `reason` the rule it broke.
 enum class Refusal : std::uint8_t {
-  kStaleAttempt, kWrongEpoch, kNotConnected, kNotInitialized, kBusy, kVersionOrder, kPlanMismatch, kRankMap, kUnsynced,
+  kStaleAttempt,
+  kWrongEpoch,
+  kNotConnected,
+  kNotInitialized,
+  kBusy,
+  kVersionOrder,
+  kPlanMismatch,
+  kRankMap,
+  kUnsynced,
   kUnknown
 };
 constexpr std::array<std::string_view, 10> enum_names(Refusal /*tag*/) {
-  return {"stale_attempt", "wrong_epoch", "not_connected", "not_initialized", "busy", "version_order", "plan_mismatch",
-          "rank_map", "unsynced", "unknown"};
+  return {"stale_attempt", "wrong_epoch",   "not_connected", "not_initialized", "busy",
+          "version_order", "plan_mismatch", "rank_map",      "unsynced",        "unknown"};
 }
 struct Refused {
   KindId what = 0;

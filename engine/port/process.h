@@ -14,10 +14,10 @@ namespace areal::port {
 class Process {
  public:
   virtual ~Process() = default;
-  virtual void lease_port(SlotId slot, const LeasePort& effect) = 0;   // Ends as PortLeased.
+  virtual void lease_port(SlotId slot, const LeasePort& effect) = 0;  // Ends as PortLeased.
   virtual void release_port(SlotId slot, const ReleasePort& effect) = 0;
-  virtual void start(SlotId slot, const StartProcess& effect) = 0;     // Ends as ProcessStarted, later ProcessExited.
-  virtual void stop(SlotId slot, const StopProcess& effect) = 0;       // Ends as ProcessExited.
+  virtual void start(SlotId slot, const StartProcess& effect) = 0;  // Ends as ProcessStarted, later ProcessExited.
+  virtual void stop(SlotId slot, const StopProcess& effect) = 0;    // Ends as ProcessExited.
 };
 
 }  // namespace areal::port

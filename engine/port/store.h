@@ -4,8 +4,8 @@
 
 namespace areal::port {
 
-// A put that ended kOk survives a crash of the node. Ends as StoreDone: kMismatch if put_if() found another value than it
-// expected, kRefused if get() found none.
+// A put that ended kOk survives a crash of the node. Ends as StoreDone: kMismatch if put_if() found another value than
+// it expected, kRefused if get() found none.
 //
 // Sim: one table of the world; it never fails. Real: files.
 //

@@ -11,10 +11,10 @@
 namespace areal::port {
 
 enum class TraceWhat : std::uint8_t {
-  kInput,   // Something happened to a protocol; `record` is one of the inputs.
-  kEffect,  // A protocol asked for something; `record` is one of the effects (a note's body is in `body`).
-  kFault,   // The plan did something to the world; `record` is a fault kind.
-  kDropped, // A rule took an input or effect away; it did not happen.
+  kInput,    // Something happened to a protocol; `record` is one of the inputs.
+  kEffect,   // A protocol asked for something; `record` is one of the effects (a note's body is in `body`).
+  kFault,    // The plan did something to the world; `record` is a fault kind.
+  kDropped,  // A rule took an input or effect away; it did not happen.
 };
 
 // One line of the trace. Everything in it is part of the run's digest.
@@ -22,14 +22,14 @@ struct TraceEvent {
   std::uint64_t seq = 0;    // Counts all events of a run from 1.
   std::uint64_t cause = 0;  // seq of the event that led to this one; 0 for what the world does by itself.
   std::uint64_t lamport = 0;
-  Instant at;               // The node's own time.
+  Instant at;  // The node's own time.
   NodeId node{};
   Incarnation incarnation = 0;
   SlotId slot{};
   TraceWhat what = TraceWhat::kInput;
-  std::uint32_t rule = 0;   // The rewrite rule that made or changed this event, counted from 1; 0 for none.
+  std::uint32_t rule = 0;  // The rewrite rule that made or changed this event, counted from 1; 0 for none.
   Record record{};
-  Record body{};              // Of a message, a tell or a note; kind 0 otherwise.
+  Record body{};  // Of a message, a tell or a note; kind 0 otherwise.
 };
 
 // One choice that the simulator made. Choice 0 is always the harmless one.

@@ -37,15 +37,24 @@ constexpr std::array<std::string_view, 5> enum_names(MemoryTag /*tag*/) {
 // What a training or rollout engine can be asked to do. The meaning of version, slice, buffer, seed and amount is given
 // with each value; a field that is not named is 0.
 enum class ComputeKind : std::uint8_t {
-  kLoadModel,  // Loads version 0. Ends with total = tensors, digest = weights held.
-  kTrainStep,  // One AdamW step; version = the version it makes, seed = digest of the batch. Ends with digest = weights.
-  kPack,       // Casts what `slice` sends to its wire dtypes, into `buffer`. Ends with count = elements, digest = what left.
-  kVerify,     // Digests what landed in `buffer` for `slice`. Ends with count = elements, digest = what arrived.
-  kApply,      // Writes `buffer` over the live weights in place. Ends with count = tensors written of total, digest = weights.
-  kFence,      // Waits until the device has finished all earlier work. Ends with digest = weights held.
-  kGenerate,   // Up to `amount` tokens for sample `seed`, ends early at its stop token. Ends with count = tokens, digest =
-               // weights that made them; version = 0.
-  kReward,     // Scores sample group `seed`. Ends with count = 1 if its rewards differ, else 0.
+  // Loads version 0. Ends with total = tensors, digest = weights held.
+  kLoadModel,
+  // One AdamW step; version = the version it makes, seed = digest of the batch. Ends with digest = weights.
+  kTrainStep,
+  // Casts what the plan of `epoch` sends to its wire dtypes, into `buffer`. Ends with count = elements, digest = what
+  // left; kMismatch if the weights are of another version.
+  kPack,
+  // Digests what landed in `buffer`. Ends with count = elements, digest = what arrived.
+  kVerify,
+  // Writes `buffer` over the live weights in place. Ends with count = tensors written of total, digest = weights.
+  kApply,
+  // Waits until the device has finished all earlier work. Ends with digest = weights held.
+  kFence,
+  // Up to `amount` tokens for sample `seed`, ends early at its stop token. Ends with count = tokens, digest = weights
+  // that made them; version = 0.
+  kGenerate,
+  // Scores sample group `seed`. Ends with count = 1 if its rewards differ, else 0.
+  kReward,
 };
 constexpr std::array<std::string_view, 8> enum_names(ComputeKind /*tag*/) {
   return {"load_model", "train_step", "pack", "verify", "apply", "fence", "generate", "reward"};
@@ -205,8 +214,8 @@ struct PostBatch {
   std::uint64_t bytes = 0;
   std::uint64_t value = 0;  // Reduced by kSum, kMin, kMax.
   std::uint64_t count = 0;  // A second word, reduced alike.
-  AREAL_RECORD(0x0206, "post_batch", group, batch, kind, tag, version, buffer, dtype, storage_dtype, elements, bytes, value,
-               count)
+  AREAL_RECORD(0x0206, "post_batch", group, batch, kind, tag, version, buffer, dtype, storage_dtype, elements, bytes,
+               value, count)
 };
 // Ends every operation of this group and its epoch; the only cancellation there is.
 struct AbortGroup {
@@ -223,7 +232,7 @@ struct StartCompute {
   ComputeKind what = ComputeKind::kLoadModel;
   Version version = 0;
   BufferId buffer{};
-  Epoch epoch = 0;           // Of the plan that kPack, kVerify and kApply follow.
+  Epoch epoch = 0;  // Of the plan that kPack, kVerify and kApply follow.
   std::uint64_t seed = 0;
   std::uint64_t amount = 0;
   AREAL_RECORD(0x0209, "start_compute", op, what, version, buffer, epoch, seed, amount)

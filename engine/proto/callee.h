@@ -2,8 +2,8 @@
 //
 // Remembers the answers of the last requests of every caller. A request that is asked again while it is being worked on
 // is let go (its answer will come); one that was answered is answered again with the same words; one that is too old to
-// be remembered is ignored. What has not been answered yet is never forgotten. A callee that remembers as much as it may
-// admits nothing new: who asks then asks again, and gives up in the end.
+// be remembered is ignored. What has not been answered yet is never forgotten. A callee that remembers as much as it
+// may admits nothing new: who asks then asks again, and gives up in the end.
 //
 // Part of a protocol's state; not thread-safe.
 #pragma once
@@ -53,7 +53,9 @@ class Callee {
   }
   void reply_record(const RequestKey& key, const Record& body, Outbox& out);
 
-  static RequestKey key_of(const port::MessageIn& message) { return {message.from, message.request, message.from_slot}; }
+  static RequestKey key_of(const port::MessageIn& message) {
+    return {message.from, message.request, message.from_slot};
+  }
 
   AREAL_FIELDS(seen_, forgotten_)
 

@@ -16,7 +16,7 @@ struct CallerOptions {
   std::uint64_t timer_base = 1ULL << 32;
   Duration timeout{10'000'000'000};  // Before a request is asked again.
   std::uint32_t tries = 30;
-  std::size_t limit = 4096;          // Requests under way; a further one is a programming error of the protocol.
+  std::size_t limit = 4096;  // Requests under way; a further one is a programming error of the protocol.
 };
 
 struct PendingRequest {

@@ -9,11 +9,11 @@
 
 namespace areal::proto {
 
-using Effect = std::variant<port::Send, port::Tell, port::ArmTimer, port::DisarmTimer, port::JoinGroup, port::PostBatch,
-                            port::AbortGroup, port::LeaveGroup, port::StartCompute, port::StopCompute,
-                            port::FreezeCompute, port::ReserveBuffer, port::ReleaseBuffer, port::QueryMemory,
-                            port::StorePut, port::StoreGet, port::LeasePort, port::ReleasePort, port::StartProcess,
-                            port::StopProcess, port::Note>;
+using Effect =
+    std::variant<port::Send, port::Tell, port::ArmTimer, port::DisarmTimer, port::JoinGroup, port::PostBatch,
+                 port::AbortGroup, port::LeaveGroup, port::StartCompute, port::StopCompute, port::FreezeCompute,
+                 port::ReserveBuffer, port::ReleaseBuffer, port::QueryMemory, port::StorePut, port::StoreGet,
+                 port::LeasePort, port::ReleasePort, port::StartProcess, port::StopProcess, port::Note>;
 
 class Outbox {
  public:

@@ -39,8 +39,12 @@ KindId reply_kind(KindId request) {
 }  // namespace
 
 Gateway::Gateway(GatewayOptions options, ClusterMap cluster)
-    : options_(std::move(options)), cluster_(std::move(cluster)), workers_(cluster_), caller_(options_.calls),
-      repairs_(calls_for_repairs(options_.calls)), lost_engines_(cluster_.engines, 0) {}
+    : options_(std::move(options)),
+      cluster_(std::move(cluster)),
+      workers_(cluster_),
+      caller_(options_.calls),
+      repairs_(calls_for_repairs(options_.calls)),
+      lost_engines_(cluster_.engines, 0) {}
 
 void Gateway::step(const Input& input, Outbox& out) {
   if (const auto* started = std::get_if<port::Started>(&input)) {
@@ -282,8 +286,10 @@ void Gateway::settled(Outbox& out) {
       persist({}, out);
       break;
     case Step::kCommitting:
-      if (failed_) fail_attempt(failure_, failed_peer_, out);
-      else committed(out);
+      if (failed_)
+        fail_attempt(failure_, failed_peer_, out);
+      else
+        committed(out);
       break;
     case Step::kTellingRouter:
       told_router(out);
@@ -322,7 +328,8 @@ void Gateway::on_timer(const port::TimerFired& in, Outbox& out) {
 }
 
 void Gateway::list_waits(WaitList& waits) const {
-  for (const auto& [id, request] : caller_.pending()) waits.push_back({request.to, "an answer to the gateway", id.value});
+  for (const auto& [id, request] : caller_.pending())
+    waits.push_back({request.to, "an answer to the gateway", id.value});
   for (const auto& [id, request] : repairs_.pending()) waits.push_back({request.to, "word of a repair", id.value});
   if (step_ != Step::kIdle || !wants_pair_) return;
   for (std::uint32_t rank = 0; rank < workers_.size(); ++rank) {

@@ -1,10 +1,10 @@
 // Connect, update, disconnect: reservations first, all-or-nothing fan-out, roll-back, each attempt once.
 //
-// Owns one pair. An update runs prepare -> execute -> persist -> commit, each step on all W ranks; a version is published
-// only after every member applied it, fenced its device and acknowledged the commit. Any failure once ranks may be inside
-// a collective breaks the pair: abort everywhere, tear down everywhere, wait until every rank lives, connect again under
-// a new epoch, and try the same version under the next attempt. Requests are idempotent: asked again, they join what
-// runs or get the same answer.
+// Owns one pair. An update runs prepare -> execute -> persist -> commit, each step on all W ranks; a version is
+// published only after every member applied it, fenced its device and acknowledged the commit. Any failure once ranks
+// may be inside a collective breaks the pair: abort everywhere, tear down everywhere, wait until every rank lives,
+// connect again under a new epoch, and try the same version under the next attempt. Requests are idempotent: asked
+// again, they join what runs or get the same answer.
 //
 // The router learns from here who is a member: after every commit by all, before the version is published, and, while
 // nothing was published yet, after every connect. When the pair is connected again after an engine lost a rank, the
@@ -52,8 +52,20 @@ class Gateway {
 
  private:
   enum class Step : std::uint8_t {
-    kIdle, kReporting, kReservingPort, kInitialising, kRollingBack, kPreparing, kExecuting, kPersisting, kCommitting,
-    kTellingRouter, kAborting, kWarningRouter, kTearingDown, kReturningPort
+    kIdle,
+    kReporting,
+    kReservingPort,
+    kInitialising,
+    kRollingBack,
+    kPreparing,
+    kExecuting,
+    kPersisting,
+    kCommitting,
+    kTellingRouter,
+    kAborting,
+    kWarningRouter,
+    kTearingDown,
+    kReturningPort
   };
   struct PendingUpdate {
     RequestKey key;
@@ -131,15 +143,15 @@ class Gateway {
   std::uint32_t connects_failed_ = 0;
   std::optional<PendingUpdate> update_;
   Epoch epoch_ = 0;
-  Version version_ = 0;            // Published.
-  Attempt ticket_ = 0;             // The registry's own count of tries.
+  Version version_ = 0;  // Published.
+  Attempt ticket_ = 0;   // The registry's own count of tries.
   std::uint16_t port_ = 0;
   bool broken_since_publish_ = false;
   std::vector<std::uint8_t> lost_engines_;  // By engine: lost a rank since the last publication.
   bool lost_while_telling_ = false;         // A member was lost that the router was just being told of.
   bool touched_ = false;                    // An attempt since the last publication may have begun to write.
   Version tried_version_ = 0;
-  Attempt last_attempt_ = 0;                // Of tried_version_.
+  Attempt last_attempt_ = 0;  // Of tried_version_.
   std::uint64_t next_op_ = 0;
 
  public:

@@ -1,7 +1,7 @@
 // The gateway's two sequences: connecting a pair, and moving one version through it.
-#include "engine/proto/gateway.h"
-
 #include <algorithm>
+
+#include "engine/proto/gateway.h"
 
 namespace areal::proto {
 namespace {
@@ -72,8 +72,8 @@ void Gateway::reports_settled(Outbox& out) {
   fan_out(
       Step::kInitialising,
       [&](std::uint32_t rank) {
-        return InitGroups{epoch, rank, cluster_.world(), cluster_.infer_world(), cluster_.engines, port_,
-                          version_ == 0 && !touched_};
+        return InitGroups{
+            epoch, rank, cluster_.world(), cluster_.infer_world(), cluster_.engines, port_, version_ == 0 && !touched_};
       },
       out);
 }
@@ -83,10 +83,13 @@ void Gateway::init_settled(Outbox& out) {
   if (failed_ || !workers_.all_alive()) {
     registry_.begin_rollback(kPair);
     note_state(port::PairState::kRollingBack, out);
-    fan_out(Step::kRollingBack, [&](std::uint32_t rank) {
-      const bool infers = rank < cluster_.infer_world();
-      return Teardown{epoch_, infers && is_unproven(rank / cluster_.engine_world)};
-    }, out);
+    fan_out(
+        Step::kRollingBack,
+        [&](std::uint32_t rank) {
+          const bool infers = rank < cluster_.infer_world();
+          return Teardown{epoch_, infers && is_unproven(rank / cluster_.engine_world)};
+        },
+        out);
     return;
   }
   registry_.register_reserved(kPair, PairMode::kAwex);
@@ -224,11 +227,11 @@ void Gateway::publish(Outbox& out) {
   version_ = update.version;
   step_ = Step::kIdle;
   out.note(port::UpdateEnded{epoch_, version_, update.attempt, Outcome::kOk, {}});
-  out.note(port::Receipt{port::ReceiptKind::kWeights, version_, Role::kEngine, cluster_.infer_world(),
-                         cluster_.infer_world(), {}});
+  out.note(port::Receipt{
+      port::ReceiptKind::kWeights, version_, Role::kEngine, cluster_.infer_world(), cluster_.infer_world(), {}});
   if (!repaired) {
-    out.note(port::Receipt{port::ReceiptKind::kPublish, version_, Role::kGateway, cluster_.world(), cluster_.world(),
-                           {}});
+    out.note(
+        port::Receipt{port::ReceiptKind::kPublish, version_, Role::kGateway, cluster_.world(), cluster_.world(), {}});
     out.note(port::VersionPublished{epoch_, version_, update.attempt, UpdateMode::kFull, update.reason, update.bytes});
   }
   out.note(port::AnchorSet{epoch_, version_, update.attempt, update.reason});
@@ -242,7 +245,8 @@ void Gateway::answer_update(Outcome outcome, Outbox& out) {
   const PendingUpdate update = *update_;
   update_.reset();
   callee_.reply(update.key,
-                UpdateReply{update.version, outcome, update.attempt, UpdateMode::kFull, update.reason, update.bytes}, out);
+                UpdateReply{update.version, outcome, update.attempt, UpdateMode::kFull, update.reason, update.bytes},
+                out);
 }
 
 // ---- Failure ----
@@ -288,10 +292,13 @@ void Gateway::warn_router(Outbox& out) {
 }
 
 void Gateway::tear_down_members(Outbox& out) {
-  fan_out(Step::kTearingDown, [&](std::uint32_t rank) {
-    const bool infers = rank < cluster_.infer_world();
-    return Teardown{epoch_, infers && is_unproven(rank / cluster_.engine_world)};
-  }, out);
+  fan_out(
+      Step::kTearingDown,
+      [&](std::uint32_t rank) {
+        const bool infers = rank < cluster_.infer_world();
+        return Teardown{epoch_, infers && is_unproven(rank / cluster_.engine_world)};
+      },
+      out);
 }
 
 void Gateway::torn_down(Outbox& out) {

@@ -1,10 +1,10 @@
 // Merges two sorted lists of names.
 #include "engine/proto/key_contract.h"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <string_view>
-
-#include <fmt/format.h>
 
 namespace areal::proto {
 namespace {

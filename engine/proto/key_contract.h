@@ -15,9 +15,10 @@ struct MatchedName {
   std::uint32_t infer = 0;
 };
 
-// The common names in ascending order of the engine's name. Every training name must exist on the inference side. A name
-// that only the inference side has is allowed if it is the tied alias (lm_head.weight and model.embed_tokens.weight name
-// one tensor, and the training side has the other); `strict` allows no difference. Names of one side are unique.
+// The common names in ascending order of the engine's name. Every training name must exist on the inference side. A
+// name that only the inference side has is allowed if it is the tied alias (lm_head.weight and
+// model.embed_tokens.weight name one tensor, and the training side has the other); `strict` allows no difference. Names
+// of one side are unique.
 Result<std::vector<MatchedName>> match_names(const MetaSet& train, const MetaSet& infer, const NamePolicy& policy,
                                              bool strict);
 

@@ -1,10 +1,10 @@
 // Takes an inference rank's fused tensors apart.
 #include "engine/proto/layout_convert.h"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace areal::proto {
 namespace {
@@ -103,8 +103,8 @@ Result<Views> unfuse_engine_tensor(std::string_view name, const Shape& shape, co
   if (has(name, "gate_up_proj")) return split_gate_up(name, "gate_up_proj", "", shape);
   if (has(name, "gate_up_weight")) return split_gate_up(name, "gate_up_weight", ".weight", shape);
   if (has(name, "experts.w13_weight") || has(name, "experts.w2_weight")) return split_experts(name, shape, config);
-  std::string own = has(name, "shared_experts.down_weight") ? replaced(name, "down_weight", "down_proj.weight")
-                                                            : std::string(name);
+  std::string own =
+      has(name, "shared_experts.down_weight") ? replaced(name, "down_weight", "down_proj.weight") : std::string(name);
   return Views{row_view(std::move(own), shape, 0, shape.extent[0])};
 }
 

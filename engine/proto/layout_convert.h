@@ -1,8 +1,8 @@
 // Names and layouts that differ between training, checkpoint and inference: fused projections and fused experts.
 //
-// Checkpoint (HF) names are the common ground. All functions are pure and answer with views of the tensor they are given;
-// a tensor that does not divide as it must is refused. Sources: the fused layouts of Megatron core and of the inference
-// engine as the transfer contract states them.
+// Checkpoint (HF) names are the common ground. All functions are pure and answer with views of the tensor they are
+// given; a tensor that does not divide as it must is refused. Sources: the fused layouts of Megatron core and of the
+// inference engine as the transfer contract states them.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -39,8 +39,8 @@ struct MegatronConfig {
 };
 
 // The checkpoint tensors inside one Megatron core tensor (gathered over tensor ranks). linear_qkv interleaves by query
-// group: the group's query heads, its key head, its value head. linear_fc1 is gate, then up. `with_experts` knows routed
-// and shared experts and the router too. Unknown names are refused.
+// group: the group's query heads, its key head, its value head. linear_fc1 is gate, then up. `with_experts` knows
+// routed and shared experts and the router too. Unknown names are refused.
 Result<Views> megatron_to_checkpoint(std::string_view name, const Shape& shape, const MegatronConfig& config,
                                      bool with_experts);
 

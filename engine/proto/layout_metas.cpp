@@ -1,7 +1,7 @@
 // Metas of whole training and inference layouts, from a model and its parallel sizes.
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "engine/proto/sharding.h"
 
@@ -10,8 +10,8 @@ namespace {
 
 using config::ModelDims;
 using config::ModelSpec;
-using config::Parameter;
 using config::ParallelStrategy;
+using config::Parameter;
 
 // The expert-parallel owner of a parameter, 0 for what is no expert.
 std::uint32_t owner_of(const Parameter& parameter, const ModelDims& dims, std::uint32_t ep) {
@@ -84,8 +84,8 @@ Status add_training(const ModelSpec& model, const Parameter& parameter, const Pa
   std::vector<LocalShard> holders;
   for (const RankAxes& axes : metas.ranks) {
     if (axes.pp_rank != stage || (expert && axes.ep_rank != owner)) continue;
-    Result<std::uint32_t> piece = expert ? piece_of(axes.ep_tp_rank, strategy.etp, num_shards)
-                                         : piece_of(axes.tp_rank, strategy.tp, num_shards);
+    Result<std::uint32_t> piece =
+        expert ? piece_of(axes.ep_tp_rank, strategy.etp, num_shards) : piece_of(axes.tp_rank, strategy.tp, num_shards);
     if (!piece) return std::move(piece).error();
     holders.push_back({axes.global_rank, *piece});
   }
@@ -95,8 +95,7 @@ Status add_training(const ModelSpec& model, const Parameter& parameter, const Pa
 Status add_inference(const ModelSpec& model, const Parameter& parameter, std::uint32_t name, const InstanceSizes& sizes,
                      MetaSet& metas, std::uint32_t pp) {
   const bool expert = config::is_expert(parameter.shard);
-  const std::uint32_t num_shards =
-      config::inference_shards(parameter, {.tp = sizes.tp, .ep = sizes.ep});
+  const std::uint32_t num_shards = config::inference_shards(parameter, {.tp = sizes.tp, .ep = sizes.ep});
   Result<ParameterCut> cut = make_cut(model, parameter, num_shards);
   if (!cut) return std::move(cut).error();
   Result<Sharding> sharding = sharding_of_name(model.name_of(parameter), sizes);
@@ -110,8 +109,8 @@ Status add_inference(const ModelSpec& model, const Parameter& parameter, std::ui
   std::vector<LocalShard> holders;
   for (const RankAxes& axes : metas.ranks) {
     if (axes.pp_rank != stage || (expert && axes.ep_rank != owner)) continue;
-    Result<std::uint32_t> piece = expert ? piece_of(axes.ep_tp_rank, sizes.ep_tp(), num_shards)
-                                         : piece_of(axes.tp_rank, sizes.tp, num_shards);
+    Result<std::uint32_t> piece =
+        expert ? piece_of(axes.ep_tp_rank, sizes.ep_tp(), num_shards) : piece_of(axes.tp_rank, sizes.tp, num_shards);
     if (!piece) return std::move(piece).error();
     holders.push_back({axes.global_rank, *piece});
   }

@@ -1,8 +1,8 @@
 // Finds the operations of a plan in the reference's global order.
+#include <fmt/format.h>
+
 #include <array>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "engine/proto/key_contract.h"
 #include "engine/proto/overlap.h"
@@ -96,8 +96,8 @@ class Mapper {
       for (const ShardMeta& shard : metas.shards_of(replica)) {
         AREAL_TRY(check_shard(shard));
         if (shard.global_rank >= world) {
-          return Error{Errc::kInvalid, fmt::format("{}: rank {} is outside a world of {}", name, shard.global_rank,
-                                                   world)};
+          return Error{Errc::kInvalid,
+                       fmt::format("{}: rank {} is outside a world of {}", name, shard.global_rank, world)};
         }
       }
     }

@@ -1,12 +1,12 @@
 // Takes Megatron core tensors apart into checkpoint tensors.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
 #include <string>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "engine/proto/layout_convert.h"
 
@@ -51,9 +51,7 @@ std::optional<std::string_view> renamed(const std::array<Rename, N>& table, std:
 
 Error unknown(std::string_view name) { return {Errc::kInvalid, fmt::format("Unknown parameter name: {}", name)}; }
 
-Views whole(std::string name, const Shape& shape) {
-  return {row_view(std::move(name), shape, 0, shape.extent[0])};
-}
+Views whole(std::string name, const Shape& shape) { return {row_view(std::move(name), shape, 0, shape.extent[0])}; }
 
 Result<Views> gate_and_up(const std::string& prefix, std::string_view name, const Shape& shape) {
   if (shape.extent[0] % 2 != 0) {

@@ -18,8 +18,8 @@ bool overlap(const Region& a, const Region& b) {
 // Elements of `op` that an earlier operation on the same tensor already wrote. Boxes of one tensor are few.
 std::uint64_t rewritten(const TransferPlan& plan, std::span<const PlanOp> earlier, const PlanOp& op) {
   const Region& region = plan.regions[op.region];
-  const bool again = std::ranges::any_of(
-      earlier, [&](const PlanOp& other) { return overlap(plan.regions[other.region], region); });
+  const bool again =
+      std::ranges::any_of(earlier, [&](const PlanOp& other) { return overlap(plan.regions[other.region], region); });
   return again ? op.elements : 0;
 }
 

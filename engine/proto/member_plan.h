@@ -34,7 +34,7 @@ struct MemberPlan {
   bool sends = false;
   std::vector<MemberPass> passes{};
   std::vector<MemberPeer> peers{};
-  std::uint64_t tensors = 0;     // With an operation of this rank.
+  std::uint64_t tensors = 0;  // With an operation of this rank.
   std::uint64_t operations = 0;
   std::uint64_t expected = 0;    // Elements of the rank's shards (receivers), or that it sends.
   std::uint64_t covered = 0;     // Written at least once.
@@ -45,8 +45,8 @@ struct MemberPlan {
   [[nodiscard]] std::uint64_t bytes() const;
 };
 
-// One MemberPlan for each transfer rank. `infer` are the metas of one engine that the plan was built from; `aliases` are
-// names (indices) that share another tensor's storage and are written with it.
+// One MemberPlan for each transfer rank. `infer` are the metas of one engine that the plan was built from; `aliases`
+// are names (indices) that share another tensor's storage and are written with it.
 std::vector<MemberPlan> member_plans(const TransferPlan& plan, const MetaSet& infer,
                                      std::span<const std::uint32_t> aliases);
 

@@ -9,8 +9,8 @@ void add_kinds(KindTable& kinds) {
   kinds.add<WorkerExited, WorkerStarted, ReservePort, PortReserved, ReturnPort, EngineMember, EnginesLost>();
   kinds.add<RouteRequest, RouteReply, GenerateRequest, GenerateReply, SegmentReport, PauseEngine, EnginePaused,
             ContinueEngine, EngineContinued, SetVersion>();
-  kinds.add<AssignShard, TrainStep, StepDone, PutShard, FetchShard, ShardData, DropShard, DropBatch, Dropped, QueryBatch,
-            BatchStats>();
+  kinds.add<AssignShard, TrainStep, StepDone, PutShard, FetchShard, ShardData, DropShard, DropBatch, Dropped,
+            QueryBatch, BatchStats>();
   kinds.add<WantBatch, BatchReady, PausePool, ResumePool, PoolVersion, PauseAll, AllPaused, ContinueAll, AllContinued,
             DrainShard, ClearBatch, BatchCleared>();
   kinds.add<WantWrite, WriteGranted, WriteEnded, WeightsCommitted, WeightsUnproven>();

@@ -1,7 +1,7 @@
 // The control messages between nodes and the tells between protocols of one node.
 //
-// A request is answered by the kind named beside it, under the same request id; `Ack` answers those that have nothing to
-// say. Whoever gets a request twice answers twice and acts once (callee.h). Nothing here carries tensor bytes.
+// A request is answered by the kind named beside it, under the same request id; `Ack` answers those that have nothing
+// to say. Whoever gets a request twice answers twice and acts once (callee.h). Nothing here carries tensor bytes.
 #pragma once
 #include "engine/base/record.h"
 #include "engine/port/notes.h"
@@ -54,12 +54,12 @@ struct ReportMeta {  // -> MetaReport
 };
 struct MetaReport {
   Role role = Role::kTrainer;
-  std::uint32_t rank = 0;    // train_rank, or infer_rank inside the engine.
+  std::uint32_t rank = 0;  // train_rank, or infer_rank inside the engine.
   EngineId engine{};
-  std::uint32_t world = 0;   // Training world, or ranks of one engine.
-  Version version = 0;       // Of the weights it holds.
+  std::uint32_t world = 0;  // Training world, or ranks of one engine.
+  Version version = 0;      // Of the weights it holds.
   std::uint64_t tensors = 0;
-  Digest128 meta{};            // Of the names, shapes, dtypes and shards it reports.
+  Digest128 meta{};  // Of the names, shapes, dtypes and shards it reports.
   AREAL_RECORD(0x1021, "meta_report", role, rank, engine, world, version, tensors, meta)
 };
 struct InitGroups {  // -> InitDone
@@ -92,10 +92,10 @@ struct Prepared {
   Version version = 0;
   Attempt attempt = 0;
   Outcome outcome = Outcome::kOk;
-  Version base = 0;               // Version of the weights it holds.
-  std::uint64_t elements = 0;     // It will send or receive, over all passes.
+  Version base = 0;            // Version of the weights it holds.
+  std::uint64_t elements = 0;  // It will send or receive, over all passes.
   std::uint64_t bytes = 0;
-  DType dtype = DType::kBf16;     // Of the first pass.
+  DType dtype = DType::kBf16;  // Of the first pass.
   std::uint64_t tensors = 0;
   AREAL_RECORD(0x1025, "prepared", epoch, version, attempt, outcome, base, elements, bytes, dtype, tensors)
 };
@@ -111,8 +111,8 @@ struct Executed {
   Version version = 0;
   Attempt attempt = 0;
   Outcome outcome = Outcome::kOk;
-  NodeId peer{};               // Whom it failed on, if known.
-  std::uint64_t bytes = 0;   // Received.
+  NodeId peer{};            // Whom it failed on, if known.
+  std::uint64_t bytes = 0;  // Received.
   AREAL_RECORD(0x1027, "executed", epoch, version, attempt, outcome, peer, bytes)
 };
 // Make the applied version the current one.
@@ -265,10 +265,10 @@ struct AssignShard {  // -> Ack
 };
 struct TrainStep {  // -> StepDone
   std::uint64_t step = 0;
-  Version version = 0;      // The version that the step makes.
+  Version version = 0;  // The version that the step makes.
   TrainBatchId batch{};
-  std::uint32_t shards = 0; // Assigned to this rank; 0 for ranks that are no data-parallel head.
-  std::uint64_t seed = 0;   // Digest of the whole batch.
+  std::uint32_t shards = 0;  // Assigned to this rank; 0 for ranks that are no data-parallel head.
+  std::uint64_t seed = 0;    // Digest of the whole batch.
   AREAL_RECORD(0x1051, "train_step", step, version, batch, shards, seed)
 };
 struct StepDone {

@@ -15,8 +15,8 @@ class NamePolicy {
   virtual ~NamePolicy() = default;
   // The engine's name for `training_name`. The text lives as long as the argument and the policy.
   [[nodiscard]] virtual std::string_view engine_name(std::string_view training_name) const = 0;
-  // Whether a name of one side that the other does not know refuses the whole plan. A policy that answers no leaves such
-  // names out.
+  // Whether a name of one side that the other does not know refuses the whole plan. A policy that answers no leaves
+  // such names out.
   [[nodiscard]] virtual bool refuses_unmatched() const { return true; }
 };
 

@@ -1,9 +1,9 @@
 // Box arithmetic, dimension by dimension.
 #include "engine/proto/overlap.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace areal::proto {
 

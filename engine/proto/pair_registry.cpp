@@ -1,9 +1,9 @@
 // The pair state machine; every act is refused in states where it makes no sense.
 #include "engine/proto/pair_registry.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace areal::proto {
 namespace {
@@ -125,15 +125,24 @@ PairRefusal PairRegistry::begin_teardown(PairId id) {
 
 std::string refusal_text(PairRefusal refusal, std::string_view pair_name) {
   switch (refusal) {
-    case PairRefusal::kNone: return "";
-    case PairRefusal::kTaken: return fmt::format("Pair '{}' already registered", pair_name);
-    case PairRefusal::kUnknown: return fmt::format("Pair '{}' not found", pair_name);
-    case PairRefusal::kNotReserved: return fmt::format("Pair '{}' is not reserved", pair_name);
-    case PairRefusal::kNotConnected: return fmt::format("Pair '{}' is not connected", pair_name);
-    case PairRefusal::kBusy: return fmt::format("Pair '{}' is updating", pair_name);
-    case PairRefusal::kStaleVersion: return fmt::format("Pair '{}' already has this version or a later one", pair_name);
-    case PairRefusal::kNotUpdating: return fmt::format("Pair '{}' is not in that update", pair_name);
-    case PairRefusal::kFull: return fmt::format("Pair '{}' cannot be added: the registry is full", pair_name);
+    case PairRefusal::kNone:
+      return "";
+    case PairRefusal::kTaken:
+      return fmt::format("Pair '{}' already registered", pair_name);
+    case PairRefusal::kUnknown:
+      return fmt::format("Pair '{}' not found", pair_name);
+    case PairRefusal::kNotReserved:
+      return fmt::format("Pair '{}' is not reserved", pair_name);
+    case PairRefusal::kNotConnected:
+      return fmt::format("Pair '{}' is not connected", pair_name);
+    case PairRefusal::kBusy:
+      return fmt::format("Pair '{}' is updating", pair_name);
+    case PairRefusal::kStaleVersion:
+      return fmt::format("Pair '{}' already has this version or a later one", pair_name);
+    case PairRefusal::kNotUpdating:
+      return fmt::format("Pair '{}' is not in that update", pair_name);
+    case PairRefusal::kFull:
+      return fmt::format("Pair '{}' cannot be added: the registry is full", pair_name);
   }
   return "";
 }

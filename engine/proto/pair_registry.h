@@ -34,13 +34,13 @@ constexpr std::array<std::string_view, 6> enum_names(PairState /*tag*/) {
 
 enum class PairRefusal : std::uint8_t {
   kNone,
-  kTaken,          // The name is registered or reserved.
-  kUnknown,        // No such pair.
+  kTaken,    // The name is registered or reserved.
+  kUnknown,  // No such pair.
   kNotReserved,
-  kNotConnected,   // Reserved, rolling back, broken or tearing down.
-  kBusy,           // An update is under way.
-  kStaleVersion,   // Not greater than the last version that finished.
-  kNotUpdating,    // No update under way, or one of another version or attempt.
+  kNotConnected,  // Reserved, rolling back, broken or tearing down.
+  kBusy,          // An update is under way.
+  kStaleVersion,  // Not greater than the last version that finished.
+  kNotUpdating,   // No update under way, or one of another version or attempt.
   kFull,
 };
 constexpr std::array<std::string_view, 9> enum_names(PairRefusal /*tag*/) {
@@ -50,10 +50,10 @@ constexpr std::array<std::string_view, 9> enum_names(PairRefusal /*tag*/) {
 struct Pair {
   PairState state = PairState::kReserved;
   PairMode mode = PairMode::kAwex;
-  std::uint64_t order = 0;      // Registrations before this one.
-  Version last_version = 0;     // The last that finished; 0 is none.
-  Version trying_version = 0;   // The last that began.
-  Attempt attempt = 0;          // Of trying_version.
+  std::uint64_t order = 0;     // Registrations before this one.
+  Version last_version = 0;    // The last that finished; 0 is none.
+  Version trying_version = 0;  // The last that began.
+  Attempt attempt = 0;         // Of trying_version.
   AREAL_FIELDS(state, mode, order, last_version, trying_version, attempt)
 };
 

@@ -27,11 +27,11 @@ namespace areal::proto {
 
 struct RolloutPoolOptions {
   StalenessLimits limits{64, 8, 0};
-  std::uint32_t samples = 4;                  // Of one group; 0 counts as 1.
-  std::uint64_t max_new_tokens = 2048;        // Of one sample; 0 counts as 1.
-  std::size_t groups = 8192;                  // Admitted and not yet in a batch.
-  std::uint64_t token_bytes = 16;             // Of a shard, for each token.
-  Duration route_retry{1'000'000'000};        // Before samples that no engine could take are routed again; doubles.
+  std::uint32_t samples = 4;            // Of one group; 0 counts as 1.
+  std::uint64_t max_new_tokens = 2048;  // Of one sample; 0 counts as 1.
+  std::size_t groups = 8192;            // Admitted and not yet in a batch.
+  std::uint64_t token_bytes = 16;       // Of a shard, for each token.
+  Duration route_retry{1'000'000'000};  // Before samples that no engine could take are routed again; doubles.
   Duration longest_route_retry{64'000'000'000};
   Duration generate_timeout{60'000'000'000};  // Before a generation is asked for again; longer than most take.
   Duration timeout{10'000'000'000};           // Before any other request is asked again.
@@ -53,8 +53,8 @@ class RolloutPool {
   [[nodiscard]] const Table<SampleGroupId, SampleGroup>& groups() const { return groups_; }
   [[nodiscard]] const std::vector<SampleGroupId>& ready() const { return ready_; }
 
-  AREAL_FIELDS(begun_, knows_version_, paused_, retry_armed_, refused_rounds_, last_group_, staleness_, samples_, groups_, ready_,
-               wanted_, late_, routes_, generates_, shards_, reports_)
+  AREAL_FIELDS(begun_, knows_version_, paused_, retry_armed_, refused_rounds_, last_group_, staleness_, samples_,
+               groups_, ready_, wanted_, late_, routes_, generates_, shards_, reports_)
 
  private:
   void on_message(const port::MessageIn& message, Outbox& out);

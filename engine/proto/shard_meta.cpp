@@ -1,9 +1,9 @@
 // Groups the reports of ranks into replicas.
 #include "engine/proto/shard_meta.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace areal::proto {
 namespace {
@@ -24,8 +24,8 @@ Status MetaSet::add(const ParameterCut& cut, std::span<const LocalShard> holders
   std::vector<std::uint32_t> fill(cut.num_shards, 0);
   for (const LocalShard& holder : holders) {
     if (holder.coordinate >= cut.num_shards) {
-      return Error{Errc::kInvalid, fmt::format("rank {} claims piece {} of {}", holder.global_rank, holder.coordinate,
-                                               cut.num_shards)};
+      return Error{Errc::kInvalid,
+                   fmt::format("rank {} claims piece {} of {}", holder.global_rank, holder.coordinate, cut.num_shards)};
     }
     ++fill[holder.coordinate];
   }
@@ -70,8 +70,8 @@ Result<std::vector<ShardMeta>> MetaSet::shards_of_rank(std::uint32_t global_rank
 }
 
 Result<std::size_t> canonical_claim(std::span<const RankAxes> claims) {
-  const auto found = std::ranges::find_if(
-      claims, [](const RankAxes& axes) { return axes.dp_rank == 0 && axes.global_rank == 0; });
+  const auto found =
+      std::ranges::find_if(claims, [](const RankAxes& axes) { return axes.dp_rank == 0 && axes.global_rank == 0; });
   if (found == claims.end()) return Error{Errc::kInvalid, "no process has data-parallel rank 0 and global rank 0"};
   return static_cast<std::size_t>(found - claims.begin());
 }

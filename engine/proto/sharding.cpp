@@ -1,10 +1,10 @@
 // Name rules: first match counts.
 #include "engine/proto/sharding.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-
-#include <fmt/format.h>
 
 namespace areal::proto {
 namespace {
@@ -20,14 +20,21 @@ struct NameRule {
 
 // In order: an expert's bias and a norm are found before the projection they belong to.
 constexpr std::array kDenseRules{
-    NameRule{"embed_tokens", ShardClass::kEmbedding},   NameRule{"lm_head", ShardClass::kHead},
-    NameRule{"mlp.gate.", ShardClass::kRouter},         NameRule{"router", ShardClass::kRouter},
-    NameRule{"o_proj", ShardClass::kAttentionRow},      NameRule{"attn.dense", ShardClass::kAttentionRow},
+    NameRule{"embed_tokens", ShardClass::kEmbedding},
+    NameRule{"lm_head", ShardClass::kHead},
+    NameRule{"mlp.gate.", ShardClass::kRouter},
+    NameRule{"router", ShardClass::kRouter},
+    NameRule{"o_proj", ShardClass::kAttentionRow},
+    NameRule{"attn.dense", ShardClass::kAttentionRow},
     NameRule{"attention.dense", ShardClass::kAttentionRow},
-    NameRule{"q_proj", ShardClass::kAttentionColumn},   NameRule{"k_proj", ShardClass::kAttentionColumn},
-    NameRule{"v_proj", ShardClass::kAttentionColumn},   NameRule{"qkv", ShardClass::kAttentionColumn},
-    NameRule{"down_proj", ShardClass::kMlpRow},         NameRule{"dense", ShardClass::kMlpRow},
-    NameRule{"gate_proj", ShardClass::kMlpColumn},      NameRule{"up_proj", ShardClass::kMlpColumn},
+    NameRule{"q_proj", ShardClass::kAttentionColumn},
+    NameRule{"k_proj", ShardClass::kAttentionColumn},
+    NameRule{"v_proj", ShardClass::kAttentionColumn},
+    NameRule{"qkv", ShardClass::kAttentionColumn},
+    NameRule{"down_proj", ShardClass::kMlpRow},
+    NameRule{"dense", ShardClass::kMlpRow},
+    NameRule{"gate_proj", ShardClass::kMlpColumn},
+    NameRule{"up_proj", ShardClass::kMlpColumn},
     NameRule{"gate_up", ShardClass::kMlpColumn},
 };
 
@@ -100,8 +107,8 @@ Result<MeshBox> mesh_box(const Shape& global, const std::vector<MeshAxis>& mesh)
     if (axis.cut < 0) continue;
     const auto dim = static_cast<std::uint8_t>(axis.cut);
     if (dim >= global.rank || axis.size == 0 || axis.rank >= axis.size) {
-      return Error{Errc::kInvalid, fmt::format("a mesh of {} ranks cannot cut dimension {} of {}", axis.size, dim,
-                                               global.rank)};
+      return Error{Errc::kInvalid,
+                   fmt::format("a mesh of {} ranks cannot cut dimension {} of {}", axis.size, dim, global.rank)};
     }
     const std::uint32_t extent = box.shape.extent[dim];
     const std::uint32_t chunk = (extent + axis.size - 1) / axis.size;

@@ -26,8 +26,8 @@ struct InstanceSizes {
   std::uint32_t attn_tp = 1;
   std::uint32_t dp = 1;
   std::uint32_t ep = 1;
-  bool head_is_cut = true;     // lm_head follows its own flag.
-  bool dp_attention = false;   // dp > 1 without it is refused.
+  bool head_is_cut = true;    // lm_head follows its own flag.
+  bool dp_attention = false;  // dp > 1 without it is refused.
 
   [[nodiscard]] constexpr std::uint32_t ep_tp() const { return tp / ep; }
 };
@@ -68,13 +68,13 @@ constexpr std::uint32_t global_layer(std::uint32_t local_layer, std::uint32_t vi
   return (virtual_stage * pp_size + pp_rank) * layers_per_stage + local_layer;
 }
 
-// Which pipeline stage holds a parameter: layers are split evenly, the first stages take the remainder; the embedding is
-// on the first, norm and head on the last.
+// Which pipeline stage holds a parameter: layers are split evenly, the first stages take the remainder; the embedding
+// is on the first, norm and head on the last.
 std::uint32_t stage_of(const config::Parameter& parameter, const config::ModelDims& dims, std::uint32_t pp_size);
 
 // What the ranks of a Megatron layout hold: rank = tp + tp_size * (cp + cp_size * (dp + dp_size * pp)) for attention,
-// rank = etp + etp_size * (ep + ep_size * (edp + edp_size * pp)) for experts. Expert e lives on owner e / (experts / ep).
-// Refuses an extent that does not divide by its shard count.
+// rank = etp + etp_size * (ep + ep_size * (edp + edp_size * pp)) for experts. Expert e lives on owner e / (experts /
+// ep). Refuses an extent that does not divide by its shard count.
 Result<MetaSet> training_metas(const config::ModelSpec& model, const config::ParallelStrategy& strategy);
 
 // What the ranks of ONE inference instance of tp x pp ranks hold (dp counts instances and is ignored here). Alias names

@@ -1,9 +1,9 @@
 // How many more rollout tasks may start, so that samples do not get too old; and the counters behind it.
 //
-// capacity = min(max(1, concurrent) - running, (staleness + version + 1) * max(1, batch) - (accepted + running)); it may
-// be negative. pending_limit = (staleness + 1) * batch, with the batch as given. accepted counts since the start and
-// never falls; a rejection gives its slot back. Nothing guards the counters: accept without submit makes running -1.
-// A recovery to version v sets accepted to v * max(1, batch), so that the first capacity is that of a fresh start.
+// capacity = min(max(1, concurrent) - running, (staleness + version + 1) * max(1, batch) - (accepted + running)); it
+// may be negative. pending_limit = (staleness + 1) * batch, with the batch as given. accepted counts since the start
+// and never falls; a rejection gives its slot back. Nothing guards the counters: accept without submit makes running
+// -1. A recovery to version v sets accepted to v * max(1, batch), so that the first capacity is that of a fresh start.
 //
 // What this bounds is the head of the queue, right after every submit; a long task is still consumed late.
 // Values; the loop that owns them is the only writer. Unit: tasks.
@@ -30,7 +30,9 @@ struct StalenessCounters {
   AREAL_FIELDS(enqueued, running, accepted, rejected)
 };
 
-constexpr std::int64_t pending_limit(const StalenessLimits& limits) { return (limits.max_staleness + 1) * limits.batch; }
+constexpr std::int64_t pending_limit(const StalenessLimits& limits) {
+  return (limits.max_staleness + 1) * limits.batch;
+}
 
 constexpr std::int64_t capacity(const StalenessLimits& limits, const StalenessCounters& counters,
                                 std::int64_t version) {

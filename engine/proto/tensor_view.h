@@ -20,9 +20,7 @@ struct TensorView {
   std::array<std::uint32_t, 4> extent{1, 1, 1, 1};
   std::array<std::uint64_t, 4> stride{0, 0, 0, 0};
 
-  [[nodiscard]] std::uint64_t elements() const {
-    return std::uint64_t{extent[0]} * extent[1] * extent[2] * extent[3];
-  }
+  [[nodiscard]] std::uint64_t elements() const { return std::uint64_t{extent[0]} * extent[1] * extent[2] * extent[3]; }
   // Calls visit(index in the source) for every element, in the order of the result.
   template <class Visit>
   void each(Visit&& visit) const {
@@ -38,7 +36,9 @@ struct TensorView {
 };
 
 // Elements of one step along dimension 0.
-constexpr std::uint64_t row_size(const Shape& shape) { return shape.extent[0] == 0 ? 0 : shape.elements() / shape.extent[0]; }
+constexpr std::uint64_t row_size(const Shape& shape) {
+  return shape.extent[0] == 0 ? 0 : shape.elements() / shape.extent[0];
+}
 
 // `rows` whole rows from `first_row` on.
 TensorView row_view(std::string name, const Shape& source, std::uint32_t first_row, std::uint32_t rows);

@@ -7,8 +7,8 @@
 //
 // When the gateway says that engines lost the published version while a batch is collected, the loop repairs them: the
 // same pause, update and announcement for the version that is published already, which the trainers still hold, and
-// then the same batch again. In the phases of an update it need not: the next update is full. What is said between an update
-// and the next collecting is remembered.
+// then the same batch again. In the phases of an update it need not: the next update is full. What is said between an
+// update and the next collecting is remembered.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -145,7 +145,7 @@ class TrainLoop {
   Version version_ = 0;      // Published.
   std::uint32_t tries_ = 0;  // Of what the state asks for.
   bool repairing_ = false;
-  Version lost_ = 0;         // The version that engines were last said to have lost; 0: none since the last update.
+  Version lost_ = 0;  // The version that engines were last said to have lost; 0: none since the last update.
   Caller calls_;
   Callee callee_;
 };

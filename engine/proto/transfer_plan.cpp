@@ -11,8 +11,9 @@ namespace areal::proto {
 namespace {
 
 Digest128 roll(const Digest128& chain, const PlanTensor& tensor, const PlanOp& op) {
-  const std::array<std::uint64_t, 6> words{chain.high, chain.low, tensor.name_digest.high, tensor.name_digest.low,
-                                           static_cast<std::uint64_t>(op.wire), op.elements};
+  const std::array<std::uint64_t, 6> words{
+      chain.high, chain.low, tensor.name_digest.high, tensor.name_digest.low, static_cast<std::uint64_t>(op.wire),
+      op.elements};
   return hash_words(words);
 }
 

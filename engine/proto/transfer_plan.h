@@ -1,9 +1,9 @@
 // Which part of which tensor goes from which rank to which, in the order of the wire.
 //
-// Ranks are transfer ranks: inference first (engine * instance + rank), then training (inference world + rank). A plan is
-// computed on every rank from equal metas and never sent; its order IS the protocol, no tags travel. Replica i of the
-// inference side, counted engine by engine, is served by training replica i modulo their number. The sender casts from
-// storage to the wire dtype, which is the receiver's: bytes = elements * size of the wire dtype.
+// Ranks are transfer ranks: inference first (engine * instance + rank), then training (inference world + rank). A plan
+// is computed on every rank from equal metas and never sent; its order IS the protocol, no tags travel. Replica i of
+// the inference side, counted engine by engine, is served by training replica i modulo their number. The sender casts
+// from storage to the wire dtype, which is the receiver's: bytes = elements * size of the wire dtype.
 //
 // Immutable once built and shared by pointer; safe to share between threads.
 #pragma once
@@ -131,8 +131,8 @@ class TransferPlan {
   std::shared_ptr<const NameTable> infer_names;
   std::vector<PlanTensor> tensors;
   std::vector<Region> regions;
-  std::vector<PlanOp> ops;       // Grouped by PeerList.
-  std::vector<PeerList> lists;   // Ascending by (send, recv).
+  std::vector<PlanOp> ops;      // Grouped by PeerList.
+  std::vector<PeerList> lists;  // Ascending by (send, recv).
 
   [[nodiscard]] const std::string& name_of(const PlanTensor& tensor) const { return (*infer_names)[tensor.infer_name]; }
   [[nodiscard]] std::span<const PlanOp> ops_of(const PeerList& list) const {
@@ -172,8 +172,8 @@ struct PlanOptions {
   std::uint32_t prune_above = 10'000;
 };
 
-// `train` covers the training world, `infer` one engine. Empty metas on either side give an empty plan. Refuses: a broken
-// key contract, a parameter or replica without shards, offsets that do not fit shapes, ranks outside the world.
+// `train` covers the training world, `infer` one engine. Empty metas on either side give an empty plan. Refuses: a
+// broken key contract, a parameter or replica without shards, offsets that do not fit shapes, ranks outside the world.
 Result<OperationList> mapping_operations(const MetaSet& train, const MetaSet& infer, const PlanOptions& options,
                                          const NamePolicy& policy);
 

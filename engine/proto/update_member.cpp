@@ -26,7 +26,8 @@ MemberEvent UpdateMember::on(const port::MessageIn& in, Outbox& out) {
   MemberEvent event;
   dispatch_record<ReportMeta, InitGroups, Prepare>(in.body, [&](const auto& asked) { on_request(in, asked, out); });
   dispatch_record<Execute, Commit>(in.body, [&](const auto& asked) { event = on_request(in, asked, out); });
-  dispatch_record<AbortUpdate>(in.body, [&](const AbortUpdate& asked) { event = begin_end(in, asked.epoch, true, out); });
+  dispatch_record<AbortUpdate>(in.body,
+                               [&](const AbortUpdate& asked) { event = begin_end(in, asked.epoch, true, out); });
   dispatch_record<Teardown>(in.body, [&](const Teardown& asked) {
     const bool ends = asked.epoch == groups_.epoch() || phase_ == MemberPhase::kIdle;
     told_unproven_ = told_unproven_ || (ends && asked.unproven);
@@ -100,8 +101,10 @@ void UpdateMember::on_request(const port::MessageIn& in, const Prepare& asked, O
   const RequestKey key = Callee::key_of(in);
   const AttemptKey attempt{asked.epoch, asked.version, asked.attempt};
   const MemberPlan& plan = *options_.plan;
-  Prepared answer{asked.epoch, asked.version, asked.attempt, Outcome::kRefused, version_, plan.elements(), plan.bytes(),
-                  plan.passes.empty() ? DType::kBf16 : plan.passes.front().wire, plan.tensors};
+  Prepared answer{
+      asked.epoch, asked.version,   asked.attempt, Outcome::kRefused,
+      version_,    plan.elements(), plan.bytes(),  plan.passes.empty() ? DType::kBf16 : plan.passes.front().wire,
+      plan.tensors};
   const bool connected = phase_ == MemberPhase::kConnected || phase_ == MemberPhase::kPrepared;
   if (!connected || asked.epoch != groups_.epoch()) {
     refuse(in, Refusal::kWrongEpoch, asked.epoch, out);
@@ -119,8 +122,8 @@ MemberEvent UpdateMember::on_request(const port::MessageIn& in, const Execute& a
   const AttemptKey attempt{asked.epoch, asked.version, asked.attempt};
   if (!options_.may_enter(phase_, attempt_, attempt)) {
     refuse(in, Refusal::kStaleAttempt, asked.attempt, out);
-    callee_.reply(Callee::key_of(in),
-                  Executed{asked.epoch, asked.version, asked.attempt, Outcome::kRefused, {}, 0}, out);
+    callee_.reply(Callee::key_of(in), Executed{asked.epoch, asked.version, asked.attempt, Outcome::kRefused, {}, 0},
+                  out);
     return {};
   }
   execute_key_ = Callee::key_of(in);
@@ -161,8 +164,8 @@ void UpdateMember::fail(Outcome outcome, NodeId peer, Outbox& out) {
 void UpdateMember::succeed(std::uint64_t bytes, Outbox& out) {
   phase_ = MemberPhase::kExecuted;
   out.push(port::DisarmTimer{kDeadline});
-  callee_.reply(*execute_key_,
-                Executed{attempt_.epoch, attempt_.version, attempt_.attempt, Outcome::kOk, {}, bytes}, out);
+  callee_.reply(*execute_key_, Executed{attempt_.epoch, attempt_.version, attempt_.attempt, Outcome::kOk, {}, bytes},
+                out);
   execute_key_.reset();
 }
 

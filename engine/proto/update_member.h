@@ -19,7 +19,14 @@
 namespace areal::proto {
 
 enum class MemberPhase : std::uint8_t {
-  kIdle, kConnecting, kConnected, kPrepared, kExecuting, kExecuted, kFailed, kEnding
+  kIdle,
+  kConnecting,
+  kConnected,
+  kPrepared,
+  kExecuting,
+  kExecuted,
+  kFailed,
+  kEnding
 };
 
 struct AttemptKey {
@@ -43,7 +50,7 @@ struct MemberOptions {
   std::uint32_t role_world = 0;  // T, or E.
   EngineId engine;
   std::shared_ptr<const MemberPlan> plan;
-  Digest128 meta;                // Of the parameters it reports.
+  Digest128 meta;  // Of the parameters it reports.
   std::uint64_t staging_bytes = 0;
   Duration init_timeout{300'000'000'000};
   Duration update_timeout{120'000'000'000};
@@ -135,12 +142,12 @@ class UpdateMember {
   MemberOptions options_;
   MemberPhase phase_ = MemberPhase::kIdle;
   bool loaded_ = false;
-  Version version_ = 0;   // Committed.
-  AttemptKey attempt_;    // Prepared or running.
-  AttemptKey newest_;     // The latest one ever prepared.
+  Version version_ = 0;  // Committed.
+  AttemptKey attempt_;   // Prepared or running.
+  AttemptKey newest_;    // The latest one ever prepared.
   MemberGroups groups_;
   Callee callee_;
-  std::optional<RequestKey> meta_key_;     // Asked before the model was loaded.
+  std::optional<RequestKey> meta_key_;  // Asked before the model was loaded.
   std::optional<RequestKey> init_key_;
   std::optional<RequestKey> execute_key_;
   std::optional<RequestKey> commit_key_;
@@ -148,12 +155,12 @@ class UpdateMember {
   bool end_is_abort_ = false;
   bool told_unproven_ = false;
   std::uint64_t next_op_ = 0;
-  OpId running_op_;       // 0: none.
+  OpId running_op_;  // 0: none.
   std::uint64_t next_buffer_ = 0;
-  BufferId staging_;      // 0: none.
+  BufferId staging_;  // 0: none.
   bool releasing_ = false;
   std::uint32_t pass_ = 0;
-  BatchId batch_;         // Awaited; 0: none.
+  BatchId batch_;  // Awaited; 0: none.
 };
 
 }  // namespace areal::proto

@@ -38,11 +38,11 @@ class UpdateReceiver {
   UpdateMember member_;
   Stage stage_ = Stage::kNone;
   bool quarantined_ = false;
-  bool wants_write_ = false;    // The server was asked for, or gave, the write.
-  std::uint64_t landed_ = 0;    // Low word of the digest of what arrived.
-  std::uint64_t written_ = 0;   // Tensors.
+  bool wants_write_ = false;   // The server was asked for, or gave, the write.
+  std::uint64_t landed_ = 0;   // Low word of the digest of what arrived.
+  std::uint64_t written_ = 0;  // Tensors.
   std::uint64_t tensors_ = 0;
-  Digest128 held_;              // Weights this rank holds.
+  Digest128 held_;  // Weights this rank holds.
 };
 
 }  // namespace areal::proto

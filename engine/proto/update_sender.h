@@ -1,8 +1,8 @@
 // One training rank's part of a weight update: pack what the plan says it owns, send it, meet the others.
 //
-// step by step: staging memory, pack (cast to the wire dtype), one send batch a wire dtype, the verifying sum, the final
-// barrier. The sum adds what left every sender and subtracts what every receiver holds: it is zero exactly if all bytes
-// arrived, and nobody applies otherwise.
+// step by step: staging memory, pack (cast to the wire dtype), one send batch a wire dtype, the verifying sum, the
+// final barrier. The sum adds what left every sender and subtracts what every receiver holds: it is zero exactly if all
+// bytes arrived, and nobody applies otherwise.
 #pragma once
 #include "engine/proto/update_member.h"
 

@@ -8,8 +8,8 @@
 namespace areal::proto {
 
 struct Wait {
-  NodeId on;               // Who must act; 0 if it is nobody in particular.
-  std::string_view what;   // "reply to prepare", "barrier", "capacity".
+  NodeId on;                 // Who must act; 0 if it is nobody in particular.
+  std::string_view what;     // "reply to prepare", "barrier", "capacity".
   std::uint64_t detail = 0;  // Version, group or request, as `what` says.
 };
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "engine/proto/cluster.h"
 #include "engine/base/state.h"
+#include "engine/proto/cluster.h"
 
 namespace areal::proto {
 

@@ -4,10 +4,9 @@
 namespace areal::sim {
 
 std::span<const KindId> FenceJudge::interest() const {
-  static constexpr std::array<KindId, 7> kWanted{port::StartCompute::kKind, port::ComputeDone::kKind,
-                                                 port::JoinGroup::kKind,    port::PostBatch::kKind,
-                                                 port::AbortGroup::kKind,   Incarnations::kStarted,
-                                                 Incarnations::kChanged};
+  static constexpr std::array<KindId, 7> kWanted{
+      port::StartCompute::kKind, port::ComputeDone::kKind, port::JoinGroup::kKind, port::PostBatch::kKind,
+      port::AbortGroup::kKind,   Incarnations::kStarted,   Incarnations::kChanged};
   return kWanted;
 }
 

@@ -78,9 +78,9 @@ void LoopJudge::on_phase(const port::TraceEvent& event, const port::PhaseEntered
                        say(" began step ", phase.step, " with phase ", to_text(phase.phase))));
     }
   } else if (begun_ && !may_follow(phase.phase)) {
-    out.add(found_at(event, InvariantId::kLoopOrder,
-                     say(" entered phase ", to_text(phase.phase), " of step ", phase.step, " after ",
-                         to_text(phase_))));
+    out.add(
+        found_at(event, InvariantId::kLoopOrder,
+                 say(" entered phase ", to_text(phase.phase), " of step ", phase.step, " after ", to_text(phase_))));
   }
   begun_ = true;
   step_ = phase.step;

@@ -14,8 +14,8 @@ inline constexpr int kInterrupted = 130;
 // Picks the subcommand and runs it. Returns the exit code.
 int run_command_line(int argc, char** argv);
 
-int command_run(const Arguments& arguments);        // One scenario, one seed.
-int command_seeds(const Arguments& arguments);      // One scenario, a range of seeds.
+int command_run(const Arguments& arguments);    // One scenario, one seed.
+int command_seeds(const Arguments& arguments);  // One scenario, a range of seeds.
 int command_replay(const Arguments& arguments);
 int command_diff(const Arguments& arguments);
 int command_dump(const Arguments& arguments);

@@ -92,7 +92,8 @@ int command_replay(const Arguments& arguments) {
   }
   fmt::print("EQUAL  {} lines compared, {} events   verdict {}   digest {}\n",
              count_text(comparing.comparer.compared()), count_text(result->events),
-             truncated ? "unknown (truncated)" : reader.verdict(), to_hex(truncated ? reader.digest() : result->digest));
+             truncated ? "unknown (truncated)" : reader.verdict(),
+             to_hex(truncated ? reader.digest() : result->digest));
   return truncated ? 2 : 0;
 }
 

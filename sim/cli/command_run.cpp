@@ -62,18 +62,20 @@ void print_summary(const Loaded& loaded, const sim::RunResult& result, const Sto
   std::uint64_t scheduled = 0;
   for (const sim::FaultCount& fault : result.faults) applied += fault.applied, scheduled += fault.scheduled;
   const std::uint64_t samples = totals.groups_accepted * loaded.room->scenario.rollout.samples;
-  fmt::print("\n{} {} updates ({} full, {} delta), {} failed attempts; {} samples in {} groups, {} rejected, {} resubmitted\n",
-             verdict_word(result), result.published, totals.full, totals.delta, totals.failed_attempts,
-             count_text(samples), totals.groups_accepted, totals.groups_rejected, totals.resubmitted);
-  fmt::print("      {} tokens labelled, most staleness {} of {}; {} port leases, {} receipts\n", count_text(totals.tokens),
-             totals.most_staleness, loaded.room->scenario.rollout.staleness, totals.leases, totals.receipts);
+  fmt::print(
+      "\n{} {} updates ({} full, {} delta), {} failed attempts; {} samples in {} groups, {} rejected, {} resubmitted\n",
+      verdict_word(result), result.published, totals.full, totals.delta, totals.failed_attempts, count_text(samples),
+      totals.groups_accepted, totals.groups_rejected, totals.resubmitted);
+  fmt::print("      {} tokens labelled, most staleness {} of {}; {} port leases, {} receipts\n",
+             count_text(totals.tokens), totals.most_staleness, loaded.room->scenario.rollout.staleness, totals.leases,
+             totals.receipts);
   fmt::print("      faults {} applied of {}; {} violations\n", applied, scheduled, result.violations.all().size());
   if (!result.blind.empty() && result.verdict == config::Verdict::kHeld) {
     fmt::print("      judges missed {} kinds of events that did not happen in this run (--json lists them)\n",
                result.blind.size());
   }
-  fmt::print("      virtual {}   wall {:.3f} s   events {}   digest {}\n", to_text(Duration{result.ended_at.ns}), wall_s,
-             count_text(result.events), to_hex(result.digest));
+  fmt::print("      virtual {}   wall {:.3f} s   events {}   digest {}\n", to_text(Duration{result.ended_at.ns}),
+             wall_s, count_text(result.events), to_hex(result.digest));
 }
 
 // Runs it once more and says whether it came out the same, so that the command printed last was really run.
@@ -111,8 +113,11 @@ Arguments with_text_on_stderr(Arguments arguments) {
 
 int write_outputs(const Arguments& arguments, const Loaded& loaded, std::uint64_t seed, const sim::RunResult& result) {
   const std::string& scenario = arguments.files.front();
-  if (!arguments.json.empty() && !write_json(arguments.json, {scenario, loaded.half, seed, loaded.room->setup, result})) return 1;
-  if (!arguments.junit.empty() && !write_junit(arguments.junit, {scenario, loaded.half, seed, loaded.room->setup, result})) return 1;
+  if (!arguments.json.empty() && !write_json(arguments.json, {scenario, loaded.half, seed, loaded.room->setup, result}))
+    return 1;
+  if (!arguments.junit.empty() &&
+      !write_junit(arguments.junit, {scenario, loaded.half, seed, loaded.room->setup, result}))
+    return 1;
   return 0;
 }
 
@@ -165,8 +170,8 @@ int command_run(const Arguments& given) {
       fmt::print(stderr, "{}: the recording is incomplete: {}\n", arguments.record, closed.error().detail);
       return kInternalError;
     }
-    static_cast<void>(record::write_meta(arguments.record, {{{"wall_seconds", fmt::format("{:.3f}", wall_s)},
-                                                             {"scenario_file", file}}}));
+    static_cast<void>(record::write_meta(arguments.record,
+                                         {{{"wall_seconds", fmt::format("{:.3f}", wall_s)}, {"scenario_file", file}}}));
     fmt::print("      recording {}\n", arguments.record);
   }
   if (write_outputs(arguments, *loaded, seed, result) != 0) return kInternalError;

@@ -1,4 +1,5 @@
-// What is said when a run did not hold: the violation in words, its causes, and a command that was run and reproduced it.
+// What is said when a run did not hold: the violation in words, its causes, and a command that was run and reproduced
+// it.
 #pragma once
 #include <string>
 #include <vector>

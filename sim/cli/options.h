@@ -17,25 +17,25 @@ struct SeedRange {
 };
 
 struct Arguments {
-  std::string program;              // As it was called, for lines that can be pasted.
-  std::string command = "run";      // run, replay, diff, dump, catalogue, schema, doctor.
-  std::vector<std::string> files;   // What follows the command.
+  std::string program;             // As it was called, for lines that can be pasted.
+  std::string command = "run";     // run, replay, diff, dump, catalogue, schema, doctor.
+  std::vector<std::string> files;  // What follows the command.
   std::optional<std::uint64_t> seed;
   std::optional<SeedRange> seeds;
   unsigned jobs = 1;
-  std::string record;               // Empty: no recording.
+  std::string record;  // Empty: no recording.
   std::string json;
   std::string junit;
   sim::Profile profile = sim::Profile::kCalm;
-  std::string until;                // A time ("45s") or an event number.
-  std::vector<std::string> sets;    // "path.to.key=value".
+  std::string until;              // A time ("45s") or an event number.
+  std::vector<std::string> sets;  // "path.to.key=value".
   Half half = Half::kNone;
   bool quiet = false;
-  bool from_decisions = false;      // replay: take the recorded decisions instead of the seed's.
+  bool from_decisions = false;  // replay: take the recorded decisions instead of the seed's.
   bool history = false;
-  std::string node;                 // dump: pattern.
-  std::string kind;                 // dump.
-  std::uint64_t from = 0;           // dump: first event.
+  std::string node;        // dump: pattern.
+  std::string kind;        // dump.
+  std::uint64_t from = 0;  // dump: first event.
   std::uint64_t to = UINT64_MAX;
 };
 

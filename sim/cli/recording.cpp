@@ -32,7 +32,8 @@ Status close_recording(record::Recorder& recorder, const sim::RunResult& result)
   static constexpr std::array<std::string_view, 4> kVerdicts{"held", "violation", "inconclusive", "liveness"};
   record::RunEnd end;
   end.verdict = std::string(kVerdicts[static_cast<std::size_t>(result.verdict)]);
-  end.counts = {{"events", result.events}, {"published", result.published},
+  end.counts = {{"events", result.events},
+                {"published", result.published},
                 {"virtual_ns", static_cast<std::uint64_t>(result.ended_at.ns)}};
   for (const sim::Violation& violation : result.violations.all()) {
     recorder.add_violation({std::string(sim::info_of(violation.invariant).name),

@@ -33,7 +33,8 @@ void Story::on_event(const port::TraceEvent& event) {
     });
   } else if (event.what == port::TraceWhat::kDropped) {
     const Record& what = event.body.kind != 0 ? event.body : event.record;
-    line(event.at, fmt::format("RULE    #{} took {} away at {}", event.rule, to_text(room_.kinds, what), name(event.node)));
+    line(event.at,
+         fmt::format("RULE    #{} took {} away at {}", event.rule, to_text(room_.kinds, what), name(event.node)));
   } else if (event.record.kind == port::Note::kKind) {
     on_note(event);
   } else if (event.record.kind == port::MessageIn::kKind) {
@@ -48,8 +49,8 @@ void Story::on_message(const port::TraceEvent& event) {
   if (++seen_requests_[message.request.value] < 2) return;
   ++totals_.asked_again;
   if (asked.version > published_) return;  // Still under way: its answer will come.
-  line(event.at, fmt::format("        controller asks again for v{}; answered from memory, nothing moves twice",
-                             asked.version));
+  line(event.at,
+       fmt::format("        controller asks again for v{}; answered from memory, nothing moves twice", asked.version));
 }
 
 void Story::on_note(const port::TraceEvent& event) {
@@ -66,7 +67,8 @@ void Story::on_note(const port::TraceEvent& event) {
     if (said.outcome == port::Outcome::kOk) return;
     ++totals_.failed_attempts;
     const std::string on = said.peer.value != 0 ? " on " + name(said.peer) : "";
-    line(event.at, fmt::format("        attempt {} of v{} ended: {}{}", said.attempt, said.version, to_text(said.outcome), on));
+    line(event.at,
+         fmt::format("        attempt {} of v{} ended: {}{}", said.attempt, said.version, to_text(said.outcome), on));
   });
   dispatch_record<port::WeightsState>(note, [&](const port::WeightsState& said) {
     if (said.state != port::ServeState::kQuarantined || said.rank != 0) return;
@@ -101,8 +103,8 @@ void Story::on_published(const port::TraceEvent& event, const port::VersionPubli
   std::string engines;
   for (std::uint32_t e = 0; e < room_.cluster.engines; ++e) engines += fmt::format("e{} v{}  ", e, said.version);
   line(event.at, fmt::format("v{:<6} {:<6} {:<22} {:>10} {:>10}   {}", said.version, to_text(said.mode), why,
-                             bytes_text(said.bytes), to_text(Duration{(event.at - update_began_).ns / 1'000'000 * 1'000'000}),
-                             engines));
+                             bytes_text(said.bytes),
+                             to_text(Duration{(event.at - update_began_).ns / 1'000'000 * 1'000'000}), engines));
 }
 
 void Story::count(const Record& note) {

@@ -94,7 +94,10 @@ std::vector<WaitEdge> edges_of(const World& world) {
 class Run {
  public:
   Run(const RunSettings& settings, World world, std::optional<OrderKeeper> keeper, RunObserver* observer)
-      : settings_(settings), world_(std::move(world)), keeper_(std::move(keeper)), observer_(observer),
+      : settings_(settings),
+        world_(std::move(world)),
+        keeper_(std::move(keeper)),
+        observer_(observer),
         listener_(make_judges(settings.room->setup), observer) {}
 
   RunResult finish() {
@@ -157,8 +160,8 @@ class Run {
 
   bool give_up_stuck() {
     result_.waits = edges_of(world_);
-    Violation stuck = make_stuck_violation(result_.waits, *settings_.room->setup,
-                                           {world_.events(), world_.now(), listener_.step_});
+    Violation stuck =
+        make_stuck_violation(result_.waits, *settings_.room->setup, {world_.events(), world_.now(), listener_.step_});
     listener_.violations_.add(std::move(stuck));
     return false;
   }
@@ -255,9 +258,12 @@ std::string unmet_expectation(const config::ExpectSettings& expect, const RunRes
     return "the run should have ended " + std::string(areal::to_text(*expect.end));
   }
   const bool names_violation = !expect.invariant.empty() || !expect.node.empty() || expect.version >= 0;
-  if (names_violation && std::ranges::none_of(violations, [&](const Violation& one) { return is_named(expect, one, setup); })) {
-    return "no violation of " + expect.invariant + " as named" + (violations.empty() ? "" : "; first was " +
-           std::string(info_of(violations.front().invariant).name) + ": " + violations.front().message);
+  if (names_violation &&
+      std::ranges::none_of(violations, [&](const Violation& one) { return is_named(expect, one, setup); })) {
+    return "no violation of " + expect.invariant + " as named" +
+           (violations.empty() ? ""
+                               : "; first was " + std::string(info_of(violations.front().invariant).name) + ": " +
+                                     violations.front().message);
   }
   if (!expect.refused.empty() && std::ranges::count(result.refusals, expect.refused) == 0) {
     return "nothing was refused as " + expect.refused;

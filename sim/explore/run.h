@@ -20,30 +20,30 @@ struct RunSettings {
   std::shared_ptr<const Room> room;
   std::uint64_t seed = 0;
   Profile profile = Profile::kCalm;
-  std::vector<config::RuleSpec> defect_rules;       // Of the defect that is on, before the scenario's own.
-  std::optional<RecordedDecisions> decisions;       // Taken instead of drawn.
-  std::vector<std::uint32_t> order;                 // Of the scenario's interleave points; empty: as they come.
+  std::vector<config::RuleSpec> defect_rules;  // Of the defect that is on, before the scenario's own.
+  std::optional<RecordedDecisions> decisions;  // Taken instead of drawn.
+  std::vector<std::uint32_t> order;            // Of the scenario's interleave points; empty: as they come.
   bool stop_on_violation = true;
-  std::optional<Instant> until;                     // Stop there, inconclusive.
-  std::uint64_t until_event = 0;                    // Stop after this event; 0: no.
+  std::optional<Instant> until;   // Stop there, inconclusive.
+  std::uint64_t until_event = 0;  // Stop after this event; 0: no.
 };
 
 struct RunResult {
   config::Verdict verdict = config::Verdict::kHeld;
-  std::string why;                     // Of a verdict that no violation explains.
+  std::string why;  // Of a verdict that no violation explains.
   Digest128 digest;
   std::uint64_t events = 0;
   Instant ended_at;
   std::uint64_t published = 0;
   std::optional<port::RunEnded> end;
   Violations violations;
-  std::vector<std::string> refusals;   // Reasons of Refused notes, each once.
-  std::vector<WaitEdge> waits;         // If the run was stuck.
+  std::vector<std::string> refusals;  // Reasons of Refused notes, each once.
+  std::vector<WaitEdge> waits;        // If the run was stuck.
   std::vector<FaultCount> faults;
   std::vector<Measure> measures;
   std::vector<std::string> blind;
-  bool order_kept = true;              // False: the points did not all happen, or not in the order asked for.
-  std::string misfit;                  // The first decision that did not fit a forced run.
+  bool order_kept = true;  // False: the points did not all happen, or not in the order asked for.
+  std::string misfit;      // The first decision that did not fit a forced run.
 };
 
 // Told of everything a run does, and of the clock of its progress.

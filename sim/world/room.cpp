@@ -113,8 +113,8 @@ class RoomBuilder {
     room_.plan = std::move(*plan);
     std::vector<std::uint32_t> aliases;
     for (const config::Alias& alias : room_.model.aliases) aliases.push_back(alias.name);
-    room_.members = std::make_shared<const std::vector<proto::MemberPlan>>(
-        proto::member_plans(*room_.plan, *infer, aliases));
+    room_.members =
+        std::make_shared<const std::vector<proto::MemberPlan>>(proto::member_plans(*room_.plan, *infer, aliases));
     count_memory(*train, *infer);
     return make_tiny(*right_names);
   }
@@ -136,8 +136,8 @@ class RoomBuilder {
 
   Status make_tiny(const proto::NamePolicy& right_names) {
     const config::TrainSettings& train = room_.scenario.train;
-    auto optimizer = delta::parse_adamw(
-        {train.learning_rate, train.weight_decay, train.beta1, train.beta2, train.epsilon});
+    auto optimizer =
+        delta::parse_adamw({train.learning_rate, train.weight_decay, train.beta1, train.beta2, train.epsilon});
     if (!optimizer) return optimizer.error();
     node::TinyRequest request;
     request.train = room_.train;

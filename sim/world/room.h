@@ -9,15 +9,15 @@
 #include "engine/base/result.h"
 #include "engine/config/layout.h"
 #include "engine/config/scenario.h"
+#include "engine/node/node.h"
 #include "engine/node/tiny_engine.h"
 #include "engine/proto/cluster.h"
 #include "engine/proto/member_plan.h"
 #include "engine/proto/name_policy.h"
-#include "engine/proto/transfer_plan.h"
-#include "engine/node/node.h"
 #include "engine/proto/pause_gate.h"
 #include "engine/proto/router.h"
 #include "engine/proto/train_loop.h"
+#include "engine/proto/transfer_plan.h"
 #include "engine/proto/update_member.h"
 #include "engine/proto/write_lock.h"
 #include "sim/check/judge_setup.h"
@@ -31,10 +31,10 @@ struct RoomNode {
   port::Role role = port::Role::kGuard;
   HostId host{};
   EngineId engine{};
-  std::uint32_t infer_rank = 0;     // Inside its engine.
+  std::uint32_t infer_rank = 0;  // Inside its engine.
   std::uint32_t train_rank = 0;
   std::uint32_t transfer_rank = kNoRank;
-  NodeId starter{};                 // Its guard; 0: it runs from the start.
+  NodeId starter{};  // Its guard; 0: it runs from the start.
 };
 
 // The seats where a protocol takes a decision that a defect can take wrongly; the product's are the defaults.
@@ -52,16 +52,16 @@ struct Room {
   config::Scenario scenario;
   config::ModelSpec model;
   config::ParallelStrategy train;
-  config::ParallelStrategy infer;   // Of one engine.
+  config::ParallelStrategy infer;  // Of one engine.
   proto::ClusterMap cluster;
-  std::vector<RoomNode> nodes;      // nodes[i].id == i + 1.
+  std::vector<RoomNode> nodes;  // nodes[i].id == i + 1.
   std::uint32_t hosts = 0;
-  std::shared_ptr<const proto::TransferPlan> plan;  // Of the configured model: bytes and times.
+  std::shared_ptr<const proto::TransferPlan> plan;                // Of the configured model: bytes and times.
   std::shared_ptr<const std::vector<proto::MemberPlan>> members;  // By transfer rank.
-  std::vector<std::uint64_t> model_bytes;           // Held by each transfer rank.
+  std::vector<std::uint64_t> model_bytes;                         // Held by each transfer rank.
   Digest128 train_meta;
   Digest128 infer_meta;
-  std::shared_ptr<const node::TinyShape> tiny;      // Live tensors.
+  std::shared_ptr<const node::TinyShape> tiny;  // Live tensors.
   RoomPolicies policies;
   KindTable kinds;
   NodeDirectory directory;

@@ -21,10 +21,10 @@ struct SimCompute {
   SlotId slot{};
   node::Origin origin;
   port::StartCompute asked;
-  std::uint64_t event = 0;   // Its end in the queue; 0: queued behind another, or parked.
+  std::uint64_t event = 0;  // Its end in the queue; 0: queued behind another, or parked.
   Instant started;
-  bool parked = false;       // A frozen generation.
-  bool mixed = false;        // Weights changed under a running generation.
+  bool parked = false;         // A frozen generation.
+  bool mixed = false;          // Weights changed under a running generation.
   std::uint64_t produced = 0;  // Tokens of closed segments.
   AREAL_FIELDS(number, slot, origin, asked, event, started, parked, mixed, produced)
 };

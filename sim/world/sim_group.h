@@ -1,8 +1,8 @@
 // Group operations as meetings of all ranks: matching, waiting, hanging, aborting.
 //
 // State of one group: who joined as which rank, and the n-th batch of every member. Control (Gloo) batches meet: all
-// members' n-th batches together. Payload (NCCL) batches pair: a sender's n-th batch with a receiver's n-th, pair by pair.
-// Plain values; the world turns what is said here into inputs.
+// members' n-th batches together. Payload (NCCL) batches pair: a sender's n-th batch with a receiver's n-th, pair by
+// pair. Plain values; the world turns what is said here into inputs.
 #pragma once
 #include <optional>
 #include <vector>
@@ -47,9 +47,10 @@ struct Group {
   std::uint32_t world = 0;
   bool complete = false;  // Every rank joined.
   bool aborted = false;
-  Instant met_at;         // When the last member learns that it is complete.
-  std::vector<GroupMember> members;         // In order of joining.
-  std::vector<std::uint64_t> ended_tags;    // Barriers that were met: a store-backed barrier key that is used again passes.
+  Instant met_at;                    // When the last member learns that it is complete.
+  std::vector<GroupMember> members;  // In order of joining.
+  std::vector<std::uint64_t>
+      ended_tags;  // Barriers that were met: a store-backed barrier key that is used again passes.
   AREAL_FIELDS(id, backend, world, complete, aborted, met_at, members, ended_tags)
 
   [[nodiscard]] GroupMember* find(NodeId node);

@@ -31,14 +31,14 @@ void SimPorts::on_event(const port::TraceEvent& event) {
 
 void SimPorts::arm(SlotId slot, const port::ArmTimer& effect) {
   disarm(slot, port::DisarmTimer{effect.timer});
-  const std::uint64_t number = world_.post(
-      effect.after, WorldEvent{.what = WorldEvent::What::kTimer,
-                               .node = node_,
-                               .incarnation = world_.node(node_).incarnation(),
-                               .slot = slot,
-                               .origin = origin_,
-                               .number = effect.timer.value,
-                               .erased = proto::erase(proto::Input(port::TimerFired{effect.timer}))});
+  const std::uint64_t number =
+      world_.post(effect.after, WorldEvent{.what = WorldEvent::What::kTimer,
+                                           .node = node_,
+                                           .incarnation = world_.node(node_).incarnation(),
+                                           .slot = slot,
+                                           .origin = origin_,
+                                           .number = effect.timer.value,
+                                           .erased = proto::erase(proto::Input(port::TimerFired{effect.timer}))});
   world_.timers_[node_.value - 1].push_back({slot, effect.timer, number});
 }
 
@@ -81,7 +81,8 @@ bool SimPorts::is_node(NodeId node) const { return node.value >= 1 && node.value
 
 void SimPorts::start(SlotId slot, const port::StartProcess& effect) {
   if (!is_node(effect.node)) {
-    world_.post_input(node_, slot, port::ProcessStarted{effect.op, effect.node, 0, port::Outcome::kRefused}, origin_, {});
+    world_.post_input(node_, slot, port::ProcessStarted{effect.op, effect.node, 0, port::Outcome::kRefused}, origin_,
+                      {});
     return;
   }
   world_.post(world_.room_->scenario.devices.start_time, WorldEvent{.what = WorldEvent::What::kProcessUp,

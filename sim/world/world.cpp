@@ -140,9 +140,7 @@ void World::happen(const WorldEvent& event, port::TraceSink& sink) {
 // At a node that hangs a timer stays armed until it goes on: what it does first may still disarm it.
 void World::fire_timer(const WorldEvent& event, port::TraceSink& sink) {
   std::vector<Timer>& timers = timers_[event.node.value - 1];
-  const auto fires = [&](const Timer& timer) {
-    return timer.slot == event.slot && timer.timer.value == event.number;
-  };
+  const auto fires = [&](const Timer& timer) { return timer.slot == event.slot && timer.timer.value == event.number; };
   const Instant hung_until = hung_until_[event.node.value - 1];
   if (hung_until <= now_) {
     std::erase_if(timers, fires);
@@ -259,12 +257,12 @@ std::vector<std::string> World::leaks() const {
   std::vector<std::string> leaks;
   for (const RoomNode& node : room_->nodes) {
     const std::uint64_t staging = devices_[node.id.value - 1].used(port::MemoryTag::kStaging);
-    if (staging > 0) leaks.push_back(node.name + " still holds " + std::to_string(staging) + " bytes of staging memory");
+    if (staging > 0)
+      leaks.push_back(node.name + " still holds " + std::to_string(staging) + " bytes of staging memory");
   }
   for (const Group& group : groups_.all()) {
-    const bool open = std::ranges::any_of(group.members, [](const GroupMember& member) {
-      return !member.dead && !member.left;
-    });
+    const bool open =
+        std::ranges::any_of(group.members, [](const GroupMember& member) { return !member.dead && !member.left; });
     if (open && !group.aborted) leaks.push_back("group " + std::to_string(group.id.value) + " still has members");
   }
   return leaks;

@@ -70,7 +70,8 @@ class World {
   // Lets a chooser put back the event that is next (interleave.h). REQUIRES: has_event().
   EventQueue<WorldEvent>& queue() { return queue_; }
 
-  // Protocols whose running digest is not that of their state, in words; empty unless a table was changed behind its back.
+  // Protocols whose running digest is not that of their state, in words; empty unless a table was changed behind its
+  // back.
   [[nodiscard]] std::vector<std::string> audit() const;
 
   // All state as words, for snapshots.
@@ -97,7 +98,8 @@ class World {
   node::Node& node_of(NodeId id) { return nodes_[id.value - 1]; }
 
   // world_transport.cpp
-  void send(NodeId from, SlotId from_slot, const port::Send& message, const node::Origin& origin, port::TraceSink& sink);
+  void send(NodeId from, SlotId from_slot, const port::Send& message, const node::Origin& origin,
+            port::TraceSink& sink);
   Duration latency(NodeId from, NodeId to, port::TraceSink& sink);
 
   // world_groups.cpp
@@ -166,23 +168,23 @@ class World {
   EventQueue<WorldEvent> queue_;
   Decisions decisions_;
   std::vector<node::Node> nodes_;
-  std::vector<Incarnation> incarnations_;       // Started so far, by node.
-  std::vector<SlotId> starter_slots_;           // Who asked for the process, by node: its slot in the starter.
+  std::vector<Incarnation> incarnations_;  // Started so far, by node.
+  std::vector<SlotId> starter_slots_;      // Who asked for the process, by node: its slot in the starter.
   std::vector<Instant> hung_until_;
-  std::vector<std::vector<Timer>> timers_;      // By node; few each.
+  std::vector<std::vector<Timer>> timers_;  // By node; few each.
   std::vector<SimDevice> devices_;
-  std::vector<Instant> link_free_;              // When a rank's payload link is free again, by transfer rank.
+  std::vector<Instant> link_free_;  // When a rank's payload link is free again, by transfer rank.
   std::vector<SimHost> hosts_;
   SimGroups groups_;
   std::vector<EngineState> engines_;
   Table<std::uint64_t, StoreValue> store_;
-  std::vector<node::TinyTrainer> trainers_;     // By train rank; survives as memory of the process only.
-  std::vector<node::TinyReplica> replicas_;     // By infer rank over all engines.
-  std::vector<node::Packed> packed_;            // What each trainer last packed.
-  std::vector<Digest128> held_;                 // Weights of each replica.
+  std::vector<node::TinyTrainer> trainers_;  // By train rank; survives as memory of the process only.
+  std::vector<node::TinyReplica> replicas_;  // By infer rank over all engines.
+  std::vector<node::Packed> packed_;         // What each trainer last packed.
+  std::vector<Digest128> held_;              // Weights of each replica.
   RuleHook rules_;
   FaultPlan faults_;
-  std::vector<FaultAction> due_;                // Asked for by the plan within the present event.
+  std::vector<FaultAction> due_;  // Asked for by the plan within the present event.
   std::optional<port::RunEnded> ended_;
 };
 

@@ -200,8 +200,8 @@ void World::compute_ends(const WorldEvent& event, port::TraceSink& sink) {
 // The arithmetic itself. `cut_short`: it fails; an apply fails half-way and leaves mixed weights.
 port::ComputeDone World::do_work(NodeId node, const port::StartCompute& asked, bool cut_short) {
   const RoomNode& place = room_->node(node);
-  port::ComputeDone done{asked.op, asked.what, cut_short ? port::Outcome::kFailed : port::Outcome::kOk, asked.version,
-                         0, 0, {}};
+  port::ComputeDone done{
+      asked.op, asked.what, cut_short ? port::Outcome::kFailed : port::Outcome::kOk, asked.version, 0, 0, {}};
   if (cut_short && asked.what != ComputeKind::kApply) return done;  // It failed before it had any effect.
   if (place.role == port::Role::kTrainer) {
     train_work(place, asked, done);

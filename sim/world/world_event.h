@@ -8,11 +8,11 @@ namespace areal::sim {
 
 struct WorldEvent {
   enum class What : std::uint8_t {
-    kDeliver,       // `erased` is an input of (node, slot).
-    kTimer,         // The same, and the timer is no longer armed.
-    kPassed,        // `erased` passed the rules already: an input (is_input), or an effect to carry out.
-    kProcessUp,     // The process `node` has started, with port `a`; operation `number` of starter `b`, incarnation `c`.
-    kExitNoticed,   // `node`, a starter, learns from `erased` that a process of its own died.
+    kDeliver,      // `erased` is an input of (node, slot).
+    kTimer,        // The same, and the timer is no longer armed.
+    kPassed,       // `erased` passed the rules already: an input (is_input), or an effect to carry out.
+    kProcessUp,    // The process `node` has started, with port `a`; operation `number` of starter `b`, incarnation `c`.
+    kExitNoticed,  // `node`, a starter, learns from `erased` that a process of its own died.
     kDeathNoticed,  // Members of group `number` learn that member `node` died.
     kPairMoved,     // The payload from rank `a` to rank `b` of group `number`, their `c`-th batch, has arrived.
     kComputeEnds,   // Operation `number` of `node` ends; `a` 1: ranks of its engine are gone.

@@ -126,7 +126,8 @@ void World::post_payload(Group& group, GroupMember& member, std::size_t index, p
 std::size_t World::pass_of(const GroupMember& member, std::size_t index) const {
   const std::size_t passes = room_->members->at(member.rank).passes.size();
   std::size_t earlier = 0;
-  for (std::size_t i = 0; i < index; ++i) earlier += is_payload(member.batches[i].kind) && member.batches[i].version != 0;
+  for (std::size_t i = 0; i < index; ++i)
+    earlier += is_payload(member.batches[i].kind) && member.batches[i].version != 0;
   return earlier % passes;
 }
 

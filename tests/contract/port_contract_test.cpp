@@ -1,5 +1,6 @@
 // Every port contract on every implementation of the ports that there is.
 #include "tests/contract/port_contract.h"
+
 #include "tests/contract/simulated_room.h"
 
 namespace areal::test {

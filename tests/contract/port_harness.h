@@ -23,10 +23,10 @@ enum class Seat : std::uint8_t {
 };
 
 struct HarnessFacts {
-  std::uint64_t memory = 0;       // Of one device, in bytes; nothing is loaded at first.
-  Duration reset_after;           // A dead peer of a control group is known after this.
-  std::vector<DType> payload;     // Wire dtypes of the payload between engine and trainer, in the order of the passes.
-  std::uint64_t max_tokens = 0;   // A generation asked for so many tokens lasts at least a second.
+  std::uint64_t memory = 0;      // Of one device, in bytes; nothing is loaded at first.
+  Duration reset_after;          // A dead peer of a control group is known after this.
+  std::vector<DType> payload;    // Wire dtypes of the payload between engine and trainer, in the order of the passes.
+  std::uint64_t max_tokens = 0;  // A generation asked for so many tokens lasts at least a second.
 };
 
 // Every node hosts two protocols that only remember their inputs, in slots 0 and 1. All processes run when the harness

@@ -48,8 +48,7 @@ std::shared_ptr<const sim::Room> make_room() {
 sim::World make_world(const std::shared_ptr<const sim::Room>& room) {
   std::vector<node::Node> nodes;
   for (const sim::RoomNode& place : room->nodes) {
-    nodes.emplace_back(place.id, place.name,
-                       std::vector{node::ProtocolBox(Listener()), node::ProtocolBox(Listener())});
+    nodes.emplace_back(place.id, place.name, std::vector{node::ProtocolBox(Listener()), node::ProtocolBox(Listener())});
   }
   auto world = sim::World::make_hosting(room, 1, sim::Profile::kCalm, {}, std::move(nodes));
   AREAL_CHECK(world.has_value());

@@ -41,6 +41,32 @@ TEST_P(ScenarioFile, EndsAsItSays) {
 INSTANTIATE_TEST_SUITE_P(All, ScenarioFile, testing::ValuesIn(test::yaml_files(test::scenario_folder())),
                          test::stem_of);
 
+// Each once broke a promise under some seed of these.
+class HardScenario : public testing::TestWithParam<std::string> {};
+
+TEST_P(HardScenario, HoldsUnderManySeeds) {
+  RunSettings settings = settings_of(read(GetParam()), "");
+  for (settings.seed = 0x90; settings.seed < 0xC0; ++settings.seed) {
+    const auto result = run_once(settings, nullptr);
+    ASSERT_TRUE(result) << result.error().detail;
+    EXPECT_TRUE(result->violations.empty()) << settings.seed << ": " << result->violations.all().front().message;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, HardScenario,
+                         testing::ValuesIn(test::yaml_files(std::string(AREAL_SOURCE_DIR) + "/tests/data/scenarios")),
+                         test::stem_of);
+
+// Its output head shares the storage of the embedding: no tensor of its own, and nothing sent for it.
+TEST(Scenarios, AModelWithATiedHeadHolds) {
+  config::Scenario scenario = read(test::scenario_folder() + "/smoke.yaml");
+  scenario.model.kind = "qwen3_0_6b";
+  const auto result = run_once(settings_of(scenario, ""), nullptr);
+  ASSERT_TRUE(result) << result.error().detail;
+  EXPECT_EQ(result->verdict, config::Verdict::kHeld);
+  EXPECT_EQ(result->published, 3U);
+}
+
 TEST(Scenarios, AnotherSeedIsAnotherRun) {
   RunSettings settings = settings_of(read(test::scenario_folder() + "/smoke.yaml"), "");
   const auto first = run_once(settings, nullptr);

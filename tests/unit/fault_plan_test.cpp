@@ -107,8 +107,7 @@ TEST_F(FaultPlanTest, TimedFaultsComeInOrderOfTime) {
   const auto applied = from_record<FaultApplied>(notices[0].record);
   EXPECT_EQ(applied.fault, 2U);
   EXPECT_EQ(applied.node, NodeId{3});
-  EXPECT_EQ(to_text(kinds, notices[1].record),
-            "fault_applied{fault=1 kind=hang node=1 other=0 lasts=5 s detail=0}");
+  EXPECT_EQ(to_text(kinds, notices[1].record), "fault_applied{fault=1 kind=hang node=1 other=0 lasts=5 s detail=0}");
   EXPECT_EQ(fault_event(notices[0], 7, 6, second(1)).what, port::TraceWhat::kFault);
   EXPECT_FALSE(plan.has_notices());
 }

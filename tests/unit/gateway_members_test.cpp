@@ -88,9 +88,10 @@ class GatewayMembersTest : public testing::Test {
     dispatch_record<Prepare>(body, [&](const auto& b) {
       reply(Prepared{b.epoch, b.version, b.attempt, Outcome::kOk, b.base, 0, 0, DType::kBf16, 0});
     });
-    dispatch_record<Execute>(
-        body, [&](const auto& b) { reply(Executed{b.epoch, b.version, b.attempt, execute, {}, 0}); });
-    dispatch_record<Commit>(body, [&](const auto& b) { reply(Committed{b.epoch, b.version, b.attempt, Outcome::kOk}); });
+    dispatch_record<Execute>(body,
+                             [&](const auto& b) { reply(Executed{b.epoch, b.version, b.attempt, execute, {}, 0}); });
+    dispatch_record<Commit>(body,
+                            [&](const auto& b) { reply(Committed{b.epoch, b.version, b.attempt, Outcome::kOk}); });
     dispatch_record<AbortUpdate>(body, [&](const auto& b) { reply(UpdateAborted{b.epoch, false}); });
     dispatch_record<Teardown>(body, [&](const auto& b) { reply(TornDown{b.epoch}); });
     dispatch_record<ReturnPort, EngineMember, EnginesLost, WorkerExited>(body, [&](const auto&) { reply(Ack{}); });

@@ -100,8 +100,7 @@ TEST(Golden, TraceLines) {
   event.incarnation = 1;
   event.what = port::TraceWhat::kEffect;
   event.record = to_record(port::Note{});
-  event.body =
-      to_record(port::VersionPublished{1, 2, 3, port::UpdateMode::kFull, port::FullReason::kNotSeeded, 4'096});
+  event.body = to_record(port::VersionPublished{1, 2, 3, port::UpdateMode::kFull, port::FullReason::kNotSeeded, 4'096});
   digest.on_event(event);
   EXPECT_EQ(to_hex(digest.digest()), "b1aa075c9940efadd736000bc06f04ed");
   digest.on_state(NodeId{3}, SlotId{0}, {5, 6});

@@ -10,7 +10,8 @@ namespace {
 constexpr FusedConfig kConfig{.heads = 8, .kv_heads = 2, .routed_experts = 4, .ep_rank = 0};
 
 TEST(LayoutConvert, FusedProjectionSplitsIntoQueryKeyValue) {
-  const Result<Views> views = unfuse_engine_tensor("model.layers.0.self_attn.qkv_proj.weight", Shape::of(48, 16), kConfig);
+  const Result<Views> views =
+      unfuse_engine_tensor("model.layers.0.self_attn.qkv_proj.weight", Shape::of(48, 16), kConfig);
   ASSERT_TRUE(views);
   ASSERT_EQ(views->size(), 3U);
   EXPECT_EQ((*views)[0].shape, Shape::of(32, 16));
@@ -23,7 +24,8 @@ TEST(LayoutConvert, FusedProjectionSplitsIntoQueryKeyValue) {
 
 // Without the check the last rows would silently belong to nobody.
 TEST(LayoutConvert, RowsThatDoNotDivideAreRefused) {
-  const Result<Views> odd = unfuse_engine_tensor("model.layers.0.self_attn.qkv_proj.weight", Shape::of(49, 16), kConfig);
+  const Result<Views> odd =
+      unfuse_engine_tensor("model.layers.0.self_attn.qkv_proj.weight", Shape::of(49, 16), kConfig);
   ASSERT_FALSE(odd);
   EXPECT_NE(odd.error().detail.find("not divisible"), std::string::npos);
   EXPECT_FALSE(unfuse_engine_tensor("model.layers.0.mlp.gate_up_proj.weight", Shape::of(5, 16), kConfig));
@@ -32,7 +34,8 @@ TEST(LayoutConvert, RowsThatDoNotDivideAreRefused) {
 TEST(LayoutConvert, ExpertsAreNumberedGlobally) {
   FusedConfig second = kConfig;
   second.ep_rank = 1;
-  const Result<Views> views = unfuse_engine_tensor("model.layers.0.mlp.experts.w13_weight", Shape::of(2, 16, 16), second);
+  const Result<Views> views =
+      unfuse_engine_tensor("model.layers.0.mlp.experts.w13_weight", Shape::of(2, 16, 16), second);
   ASSERT_TRUE(views);
   ASSERT_EQ(views->size(), 4U);
   EXPECT_EQ((*views)[0].name, "model.layers.0.mlp.experts.2.gate_proj.weight");
@@ -58,7 +61,8 @@ TEST(LayoutConvert, UnknownMegatronNamesAreRefused) {
                            "other", "module.module.decoder.layers.3.mlp.experts.linear_fc1"}) {
     EXPECT_FALSE(megatron_to_checkpoint(name, Shape::of(4, 2), config, true)) << name;
   }
-  EXPECT_FALSE(megatron_to_checkpoint("module.module.decoder.layers.3.mlp.router.weight", Shape::of(4, 2), config, false));
+  EXPECT_FALSE(
+      megatron_to_checkpoint("module.module.decoder.layers.3.mlp.router.weight", Shape::of(4, 2), config, false));
 }
 
 }  // namespace

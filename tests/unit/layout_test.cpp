@@ -28,8 +28,7 @@ TEST(Layout, AnUnknownDimensionIsNamedWithItsColumnAndTheKnownOnes) {
 TEST(Layout, ATrainingDimensionDoesNotFitAnEngine) {
   const Result<ModelAllocation> wrong = parse_allocation("sglang:d2e4");
   ASSERT_FALSE(wrong);
-  EXPECT_EQ(wrong.error().detail,
-            "'sglang:d2e4': dimension 'e' at column 10 does not fit sglang; known there: d t p");
+  EXPECT_EQ(wrong.error().detail, "'sglang:d2e4': dimension 'e' at column 10 does not fit sglang; known there: d t p");
 }
 
 // A cut-off string must be refused wherever it is cut, and never read past its end.
@@ -38,8 +37,10 @@ TEST(Layout, EveryPrefixIsReadOrRefused) {
   std::size_t accepted = 0;
   for (std::size_t length = 0; length <= whole.size(); ++length) {
     const Result<AllocationMode> mode = parse_allocation_mode(whole.substr(0, length));
-    if (mode) ++accepted;
-    else EXPECT_FALSE(mode.error().detail.empty());
+    if (mode)
+      ++accepted;
+    else
+      EXPECT_FALSE(mode.error().detail.empty());
   }
   EXPECT_EQ(accepted, 3U);  // d2, d2t4 and the whole.
 }

@@ -85,8 +85,7 @@ inline std::vector<int> writes_into(const TransferPlan& plan, std::uint32_t recv
 // Whether every element of every shard of every engine is written exactly once. Rank 1 and 2 only.
 inline bool covers_once(const TransferPlan& plan, const MetaSet& infer) {
   for (std::uint32_t tensor = 0; tensor < plan.tensors.size(); ++tensor) {
-    const auto parameter =
-        std::ranges::find(infer.parameters, plan.tensors[tensor].infer_name, &ParameterMeta::name);
+    const auto parameter = std::ranges::find(infer.parameters, plan.tensors[tensor].infer_name, &ParameterMeta::name);
     for (std::uint32_t engine = 0; engine < plan.world.engines; ++engine) {
       for (const ReplicaMeta& replica : infer.replicas_of(*parameter)) {
         for (const ShardMeta& shard : infer.shards_of(replica)) {

@@ -1,9 +1,9 @@
 // Metas: how reports of ranks become replicas, and what whole layouts hold.
 #include "engine/proto/shard_meta.h"
 
-#include <algorithm>
-
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "engine/proto/sharding.h"
 
@@ -81,8 +81,7 @@ TEST(Sharding, AttentionTakesAttentionRanksAndDenseTakesTensorRanks) {
   axes.attn_tp_rank = 3;
   axes.tp_rank = 2;
   axes.cp_rank = 1;
-  EXPECT_EQ(planner_axis("model.layers.0.self_attn.q_proj.weight", axes, {.tp = 4, .attn_tp = 8}),
-            (PlannerAxis{3, 8}));
+  EXPECT_EQ(planner_axis("model.layers.0.self_attn.q_proj.weight", axes, {.tp = 4, .attn_tp = 8}), (PlannerAxis{3, 8}));
   EXPECT_EQ(planner_axis("model.layers.0.mlp.up_proj.weight", axes, {.tp = 4, .attn_tp = 8}), (PlannerAxis{2, 4}));
 }
 

@@ -35,8 +35,7 @@ TEST(TransferPlan, EmptyMetadataGivesNoOperations) {
 
 TEST(TransferPlan, OnlyTheTiedAliasMayBeExtra) {
   const MetaSet train = make_metas({whole("param1"), whole("model.embed_tokens.weight")});
-  const MetaSet tied =
-      make_metas({whole("param1"), whole("model.embed_tokens.weight"), whole("lm_head.weight")});
+  const MetaSet tied = make_metas({whole("param1"), whole("model.embed_tokens.weight"), whole("lm_head.weight")});
   EXPECT_EQ(refusal(train, tied, {.world = {1, 1, 1}}), "accepted");
   EXPECT_NE(refusal(train, tied, {.world = {1, 1, 1}, .strict_names = true}).find("extra_on_infer=['lm_head.weight']"),
             std::string::npos);
@@ -149,9 +148,9 @@ TEST(TransferPlan, SplitMergeAndUnevenPiecesAreWrittenOnce) {
     MetaSet train, infer;
     PlanWorld world;
   };
-  for (const Layouts& layouts : {Layouts{pieces({8}), pieces({4, 4}), {2, 1, 1}},
-                                 Layouts{pieces({4, 4}), pieces({8}), {1, 2, 1}},
-                                 Layouts{pieces({5, 3}), pieces({3, 5}), {2, 2, 1}}}) {
+  for (const Layouts& layouts :
+       {Layouts{pieces({8}), pieces({4, 4}), {2, 1, 1}}, Layouts{pieces({4, 4}), pieces({8}), {1, 2, 1}},
+        Layouts{pieces({5, 3}), pieces({3, 5}), {2, 2, 1}}}) {
     const auto first = plan_of(layouts.train, layouts.infer, {.world = layouts.world});
     const auto second = plan_of(layouts.train, layouts.infer, {.world = layouts.world});
     ASSERT_TRUE(first);
@@ -173,15 +172,16 @@ TEST(TransferPlan, LiveModelIsCoveredOnceAndDataParallelRanksShareTheLoad) {
 
 TEST(TransferPlan, PlanOfThe30BModelSendsEveryByteOncePerEngine) {
   const config::ModelSpec big = config::model_by_name("qwen3-30b-a3b").value();
-  const auto plan = plan_of(training_metas(big, kTrain).value(), inference_metas(big, kInfer).value(),
-                            {.world = {8, 8, 2}});
+  const auto plan =
+      plan_of(training_metas(big, kTrain).value(), inference_metas(big, kInfer).value(), {.world = {8, 8, 2}});
   ASSERT_TRUE(plan);
   EXPECT_EQ((*plan)->tensors.size(), 18'867U);
   EXPECT_EQ((*plan)->stats().ops, 150'936U);
   // Norms and routers are whole on each of the four ranks of an engine: three copies more than the model has.
   std::uint64_t replicated = 0;
   for (const config::Parameter& parameter : big.parameters) {
-    const bool copied = parameter.shard == config::ShardClass::kReplicated || parameter.shard == config::ShardClass::kRouter;
+    const bool copied =
+        parameter.shard == config::ShardClass::kReplicated || parameter.shard == config::ShardClass::kRouter;
     if (copied) replicated += parameter.shape.elements() * 2;
   }
   EXPECT_EQ((*plan)->stats().bytes, 2 * (big.wire_bytes() + 3 * replicated));

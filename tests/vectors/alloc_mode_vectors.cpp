@@ -1,10 +1,10 @@
 // Vectors of backend strings, allocation modes and parallel sizes.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
-#include <optional>
-
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "engine/base/fields.h"
 #include "engine/config/layout.h"
@@ -18,17 +18,17 @@ using namespace config;
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 Json strategy_json(const ParallelStrategy& strategy) {
-  return {{"dp", strategy.dp}, {"tp", strategy.tp},   {"pp", strategy.pp},     {"cp", strategy.cp},
-          {"ep", strategy.ep}, {"etp", strategy.etp}, {"edp", strategy.edp()}, {"world_size", strategy.world_size()},
-          {"str", to_text(strategy)}};
+  return {
+      {"dp", strategy.dp},       {"tp", strategy.tp},   {"pp", strategy.pp},     {"cp", strategy.cp},
+      {"ep", strategy.ep},       {"etp", strategy.etp}, {"edp", strategy.edp()}, {"world_size", strategy.world_size()},
+      {"str", to_text(strategy)}};
 }
 
 Json allocation_json(const ModelAllocation& allocation) {
   return {{"backend", areal::to_text(allocation.backend)},
           {"name", text_or_null(allocation.name)},
           {"parallel", strategy_json(allocation.parallel)},
-          {"scheduling",
-           {{"type", areal::to_text(allocation.placement)}, {"target", text_or_null(allocation.target)}}},
+          {"scheduling", {{"type", areal::to_text(allocation.placement)}, {"target", text_or_null(allocation.target)}}},
           {"world_size", allocation.world_size()},
           {"str", to_text(allocation)}};
 }
@@ -57,8 +57,8 @@ Outcome check_error(const Json& vector, const std::string& text, const std::stri
   const std::optional<std::size_t> theirs = number_after(wanted, "col ");
   const std::optional<std::size_t> ours = number_after(detail, "column ");
   if (!theirs || !ours || *ours > *theirs) return expect_equal(wanted, detail);
-  const bool one_word = std::ranges::all_of(text.substr(*ours - 1, *theirs - *ours),
-                                            [](char c) { return c >= 'a' && c <= 'z'; });
+  const bool one_word =
+      std::ranges::all_of(text.substr(*ours - 1, *theirs - *ours), [](char c) { return c >= 'a' && c <= 'z'; });
   return one_word ? passed() : expect_equal(wanted, detail);
 }
 
@@ -85,7 +85,9 @@ Json value_or_error(const Result<T>& result, ToJson to_json) {
 }
 
 Json mode_json(const AllocationMode& mode) {
-  const auto strategy = [](const ModelAllocation* one) { return one == nullptr ? Json() : strategy_json(one->parallel); };
+  const auto strategy = [](const ModelAllocation* one) {
+    return one == nullptr ? Json() : strategy_json(one->parallel);
+  };
   const auto backend = [](const ModelAllocation* one) {
     return one == nullptr ? Json() : Json(areal::to_text(one->backend));
   };

@@ -1,8 +1,7 @@
 // Vectors of the pair registry and of what a pair must say.
 #include <algorithm>
-#include <string>
-
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "engine/proto/pair_registry.h"
 #include "tests/vectors/registry.h"
@@ -14,8 +13,8 @@ using namespace proto;
 
 Outcome check_info(const Json& vector) {
   const Json& inputs = vector.at("inputs");
-  const Result<PairMode> mode = check_pair_info(inputs.at("pair_name").get<std::string>(),
-                                                inputs.at("mode").get<std::string>());
+  const Result<PairMode> mode =
+      check_pair_info(inputs.at("pair_name").get<std::string>(), inputs.at("mode").get<std::string>());
   if (vector.contains("error")) {
     if (mode) return failed("accepted, but wanted " + vector.at("error").dump());
     return expect_equal(vector.at("error").at("message"), mode.error().detail);

@@ -2,6 +2,8 @@
 //
 // Folder: $AREAL_VECTORS_DIR, else the copy in tests/data/vectors. Unknown functions are skipped by name; a file that
 // cannot be read is a failure. Exit 0 if something ran and nothing failed, else 1.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -9,8 +11,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "tests/vectors/registry.h"
@@ -20,7 +20,8 @@ namespace areal::vectors {
 Outcome expect_equal(const Json& wanted, const Json& got) {
   if (wanted == got) return passed();
   constexpr std::size_t kPrinted = 600;
-  return failed(fmt::format("wanted {}\n      got {}", wanted.dump().substr(0, kPrinted), got.dump().substr(0, kPrinted)));
+  return failed(
+      fmt::format("wanted {}\n      got {}", wanted.dump().substr(0, kPrinted), got.dump().substr(0, kPrinted)));
 }
 
 namespace {
@@ -33,9 +34,8 @@ struct Totals {
 };
 
 const Checker* find(const std::vector<Checker>& registry, std::string_view topic, std::string_view function) {
-  const auto place = std::ranges::find_if(registry, [&](const Checker& checker) {
-    return checker.topic == topic && checker.function == function;
-  });
+  const auto place = std::ranges::find_if(
+      registry, [&](const Checker& checker) { return checker.topic == topic && checker.function == function; });
   return place == registry.end() ? nullptr : &*place;
 }
 
@@ -51,7 +51,9 @@ void run_case(const std::vector<Checker>& registry, const std::string& topic, co
     }
   }
   switch (outcome.verdict) {
-    case Verdict::kPassed: ++totals.passed; return;
+    case Verdict::kPassed:
+      ++totals.passed;
+      return;
     case Verdict::kSkipped:
       ++totals.skipped;
       ++totals.skipped_functions[fmt::format("{} {}{}", topic, function,

@@ -1,10 +1,9 @@
 // What vector_test knows to check: one entry per topic and function, one file per topic.
 #pragma once
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace areal::vectors {
 

@@ -2,11 +2,11 @@
 //
 // Three answers of the reference are defects that the contract tells us to refuse or correct: fused projections whose
 // rows do not divide, and mesh offsets from rounded-down chunks. Those cases check our answer instead.
-#include <algorithm>
-#include <string>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "engine/proto/layout_convert.h"
 #include "engine/proto/sharding.h"

@@ -1,9 +1,8 @@
 // Vectors of the staleness formula and of counter events.
 #include <charconv>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
-
-#include <nlohmann/json.hpp>
 
 #include "engine/proto/staleness.h"
 #include "tests/vectors/registry.h"
@@ -36,13 +35,20 @@ std::int64_t number_in(const std::string& event) {
 }
 
 void apply_event(StalenessManager& manager, const std::string& event) {
-  if (event == "enqueue") manager.enqueue();
-  else if (event == "submit") manager.submit();
-  else if (event == "accept") manager.accept();
-  else if (event == "reject") manager.reject();
-  else if (event.starts_with("version=") || event.starts_with("set_version:")) manager.set_version(number_in(event));
-  else if (event.starts_with("recover=")) manager.recover(number_in(event));
-  else throw std::invalid_argument("unknown event " + event);
+  if (event == "enqueue")
+    manager.enqueue();
+  else if (event == "submit")
+    manager.submit();
+  else if (event == "accept")
+    manager.accept();
+  else if (event == "reject")
+    manager.reject();
+  else if (event.starts_with("version=") || event.starts_with("set_version:"))
+    manager.set_version(number_in(event));
+  else if (event.starts_with("recover="))
+    manager.recover(number_in(event));
+  else
+    throw std::invalid_argument("unknown event " + event);
 }
 
 StalenessLimits limits_of(const Json& inputs) {
@@ -85,8 +91,13 @@ Outcome check_trace(const Json& vector) {
   for (const Json& event : vector.at("inputs").at("events")) {
     apply_event(manager, event.get<std::string>());
     const StalenessCounters& c = manager.counters();
-    states.push_back({{"event", event}, {"enq", c.enqueued}, {"run", c.running}, {"acc", c.accepted},
-                      {"rej", c.rejected}, {"version", manager.version()}, {"capacity", manager.capacity()}});
+    states.push_back({{"event", event},
+                      {"enq", c.enqueued},
+                      {"run", c.running},
+                      {"acc", c.accepted},
+                      {"rej", c.rejected},
+                      {"version", manager.version()},
+                      {"capacity", manager.capacity()}});
   }
   return expect_equal(vector.at("expected"), {{"states", states}});
 }
@@ -113,8 +124,8 @@ Outcome check_drift(const Json& vector) {
   Json rows = Json::array();
   for (std::int64_t version = 0; version < inputs.at("steps"); ++version) {
     manager.set_version(version);
-    rows.push_back({{"version", version}, {"accepted", manager.counters().accepted},
-                    {"staleness_headroom", manager.capacity()}});
+    rows.push_back(
+        {{"version", version}, {"accepted", manager.counters().accepted}, {"staleness_headroom", manager.capacity()}});
     for (std::int64_t i = 0; i < inputs.at("accepted_per_step"); ++i) manager.submit(), manager.accept();
   }
   return expect_equal(vector.at("expected"), {{"rows", rows}});

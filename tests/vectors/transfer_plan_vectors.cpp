@@ -1,6 +1,5 @@
 // Vectors of transfer plans: global order, plans of each rank, refusals, default cut dimensions.
 #include <algorithm>
-
 #include <nlohmann/json.hpp>
 
 #include "engine/proto/sharding.h"
@@ -25,8 +24,8 @@ MetaSet metas_of(const Json& entries) {
   MetaSet metas;
   for (const Json& entry : entries) {
     ParameterMeta parameter;
-    parameter.name = static_cast<std::uint32_t>(
-        std::ranges::lower_bound(names, entry.at("name").get<std::string>()) - names.begin());
+    parameter.name = static_cast<std::uint32_t>(std::ranges::lower_bound(names, entry.at("name").get<std::string>()) -
+                                                names.begin());
     parameter.shape = shape_of(entry.at("global_shape"));
     parameter.first_replica = static_cast<std::uint32_t>(metas.replicas.size());
     for (const Json& replica : entry.at("replicas")) {
@@ -56,7 +55,11 @@ Json offsets_json(const Offsets& offsets, std::uint8_t rank) {
 Json op_json(const PlanOp& op, const std::vector<Region>& regions, const std::string& name) {
   const Region& region = regions[op.region];
   const std::uint8_t rank = region.extent.rank;
-  return {name, op.send, op.recv, offsets_json(region.send_offset, rank), offsets_json(region.recv_offset, rank),
+  return {name,
+          op.send,
+          op.recv,
+          offsets_json(region.send_offset, rank),
+          offsets_json(region.recv_offset, rank),
           offsets_json(region.extent.extent, rank)};
 }
 
