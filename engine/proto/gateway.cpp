@@ -162,6 +162,7 @@ void Gateway::lose_worker(std::uint32_t rank, Outbox& out) {
       if (forgotten > 0 && outstanding_ == 0) settled(out);
       break;
     case Step::kRollingBack:
+    case Step::kRevoking:
     case Step::kAborting:
     case Step::kWarningRouter:
     case Step::kTearingDown:
@@ -293,6 +294,9 @@ void Gateway::settled(Outbox& out) {
       break;
     case Step::kTellingRouter:
       told_router(out);
+      break;
+    case Step::kRevoking:
+      abort_members(out);
       break;
     case Step::kAborting:
       tear_down(out);

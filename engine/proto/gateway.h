@@ -62,6 +62,7 @@ class Gateway {
     kPersisting,
     kCommitting,
     kTellingRouter,
+    kRevoking,
     kAborting,
     kWarningRouter,
     kTearingDown,
@@ -113,6 +114,8 @@ class Gateway {
   // Asks the training loop for a repair, if one is due.
   void ask_repair(Outbox& out);
   void fail_attempt(Outcome outcome, NodeId peer, Outbox& out);
+  void revoke_members(Outbox& out);
+  void abort_members(Outbox& out);
   void tear_down(Outbox& out);
   void warn_router(Outbox& out);
   void tear_down_members(Outbox& out);

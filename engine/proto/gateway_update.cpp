@@ -264,6 +264,24 @@ void Gateway::fail_attempt(Outcome outcome, NodeId peer, Outbox& out) {
   registry_.mark_broken(kPair);
   broken_since_publish_ = true;
   note_state(port::PairState::kBroken, out);
+  if (touched_) {
+    revoke_members(out);
+  } else {
+    abort_members(out);
+  }
+}
+
+// Engines that may have begun to write will refuse to serve: the router must know before they do.
+void Gateway::revoke_members(Outbox& out) {
+  step_ = Step::kRevoking;
+  failed_ = false;
+  outstanding_ = cluster_.engines;
+  for (std::uint32_t engine = 0; engine < cluster_.engines; ++engine) {
+    caller_.ask(cluster_.router, kRouterSlot, EngineMember{EngineId{engine}, version_, 0}, out);
+  }
+}
+
+void Gateway::abort_members(Outbox& out) {
   const AbortUpdate abort{epoch_, update_->version, update_->attempt};
   fan_out(Step::kAborting, [&](std::uint32_t) { return abort; }, out);
 }

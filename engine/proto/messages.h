@@ -184,7 +184,8 @@ struct ReturnPort {  // -> Ack
 
 // ---- Membership: gateway -> router, gateway -> training loop ----
 
-// All ranks of the engine, in the incarnations that the sum names, have committed the version (0: have it as loaded).
+// All ranks of the engine, in the incarnations that the sum names, have committed the version (0: have it as loaded). A
+// sum of 0 takes the membership back.
 struct EngineMember {  // -> Ack
   EngineId engine{};
   Version version = 0;
