@@ -32,6 +32,15 @@ struct ModelSettings {
   std::uint32_t renamed = 0;  // So many tensors have another name on the engine's side (a rename map lists them).
 };
 
+// Delta updates: only what one optimizer step changed is sent (spec/transfer.md 1.2).
+struct DeltaSettings {
+  bool enabled = false;
+  std::string method = "adamw";
+  std::int64_t anchor_interval = 0;    // Committed deltas between two full updates; 0: no periodic anchor.
+  std::uint64_t window = 512'000'000;  // Bytes of corrections in flight; 0: one parameter after the other.
+  std::uint32_t minibatches = 1;       // Optimizer steps of one training step.
+};
+
 struct TrainSettings {
   std::string backend = "megatron:d1";
   Duration step_time{20'000'000'000};  // Of one optimizer step of the configured model.
@@ -40,6 +49,10 @@ struct TrainSettings {
   std::string beta1 = "0.9";
   std::string beta2 = "0.999";
   std::string epsilon = "1e-8";
+  bool lora = false;
+  std::string update_mode = "awex";  // awex, xccl or disk.
+  DeltaSettings delta;
+  std::uint32_t checkpoint_every = 1;  // Training steps between two checkpoints; 0: none is written.
 };
 
 struct RolloutSettings {
@@ -53,6 +66,7 @@ struct RolloutSettings {
   port::PauseMode pause = port::PauseMode::kAbortResubmit;
   Duration grace{0};                     // Between pause and update.
   std::uint32_t tokens_per_second = 60;  // Of one request.
+  std::string placement = "separation";  // Of engines and trainer: on devices of their own, or colocation.
 };
 
 struct WorkSettings {

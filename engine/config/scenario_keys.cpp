@@ -14,6 +14,8 @@ constexpr auto kMaxTime = static_cast<std::uint64_t>(std::numeric_limits<std::in
 
 constexpr std::array<std::string_view, 3> kModelKinds = {"qwen3_30b_a3b", "qwen3_0_6b", "tiny"};
 constexpr std::array<std::string_view, 2> kLiveParts = {"sample", "all"};
+constexpr std::array<std::string_view, 3> kUpdateModes = {"awex", "xccl", "disk"};
+constexpr std::array<std::string_view, 2> kPlacements = {"separation", "colocation"};
 constexpr std::array<std::string_view, 2> kSeats = {"guard", "judge"};
 constexpr std::array<std::string_view, 10> kFaultNames = {
     "kill",      "hang",      "lose_message", "delay_message", "duplicate_message",
@@ -146,14 +148,43 @@ KeyGroup model_keys(ModelSettings& model) {
           .shorthand = "kind"};
 }
 
+KeyGroup delta_keys(DeltaSettings& delta) {
+  return {.keys = {flag("enabled", delta.enabled, "Only what an optimizer step changed is sent, where that is safe."),
+                   text("method", delta.method, "How changes are found; adamw undoes the step."),
+                   {.name = "anchor_interval",
+                    .type = ValueType::kNumber,
+                    .value = &delta.anchor_interval,
+                    .doc = "A full update after so many deltas; 0: no periodic one.",
+                    .most = kMaxTime,
+                    .least_means = "0 = no periodic anchor"},
+                   {.name = "window",
+                    .type = ValueType::kBytes,
+                    .value = &delta.window,
+                    .doc = "Most bytes of corrections in flight; 0B: one parameter after the other.",
+                    .most = kMaxTime},
+                   number("minibatches", delta.minibatches, "Optimizer steps of one training step.", 1)},
+          .match = nullptr,
+          .shorthand = "enabled"};
+}
+
+KeyGroup checkpoint_keys(TrainSettings& train) {
+  return {.keys = {number("every", train.checkpoint_every, "Training steps between two checkpoints; 0: none.")},
+          .match = nullptr,
+          .shorthand = "every"};
+}
+
 KeyGroup train_keys(TrainSettings& train) {
   return {.keys = {text("backend", train.backend, "Backend and layout of the trainer."),
                    duration("step_time", train.step_time, "One optimizer step of the configured model.", 1),
                    decimal("learning_rate", train.learning_rate, "Of AdamW."),
                    decimal("weight_decay", train.weight_decay, "Of AdamW."),
                    decimal("beta1", train.beta1, "Of AdamW; below 1."),
-                   decimal("beta2", train.beta2, "Of AdamW; below 1."),
-                   decimal("epsilon", train.epsilon, "Of AdamW.")}};
+                   decimal("beta2", train.beta2, "Of AdamW; below 1."), decimal("epsilon", train.epsilon, "Of AdamW."),
+                   flag("lora", train.lora, "Only adapters are trained; not simulated."),
+                   word_choice("update", train.update_mode, kUpdateModes,
+                               "How weights reach the engines; only awex is simulated."),
+                   mapping<delta_keys>("delta", train.delta, "Delta updates. A bare flag is enabled."),
+                   mapping<checkpoint_keys>("checkpoint", train, "Checkpoints. A bare number is every.")}};
 }
 
 KeyGroup staleness_keys(RolloutSettings& rollout) {
@@ -175,7 +206,9 @@ KeyGroup rollout_keys(RolloutSettings& rollout) {
               mapping<staleness_keys>("staleness", rollout, "How far samples may be off policy. A bare number is max."),
               choice("pause", rollout.pause, kPauseModes, "What a pause does to running requests."),
               duration("grace", rollout.grace, "Between pause and update."),
-              number("tokens_per_second", rollout.tokens_per_second, "Of one request.", 1)}};
+              number("tokens_per_second", rollout.tokens_per_second, "Of one request.", 1),
+              word_choice("placement", rollout.placement, kPlacements,
+                          "Whether engines and trainer have devices of their own; only separation is simulated.")}};
 }
 
 KeyGroup work_keys(WorkSettings& work) {

@@ -87,6 +87,7 @@ struct Key {
   bool required = false;
   std::uint64_t least = 0;  // Of numbers, nanoseconds, bytes.
   std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  std::string_view least_means = {};  // What the least value stands for, as a refusal says it: "0 = never".
 };
 
 // Complete only here: a KeyGroup holds Keys.

@@ -59,13 +59,15 @@ Error wrong_type(std::string_view wanted, const YamlNode& node) {
 Result<std::uint64_t> read_number(const YamlNode& node, const Key& key) {
   if (node.quoted) return wrong_type("whole number", node);
   const std::string_view text = node.text;
-  if (text.starts_with('-') && is_digits(text.substr(1))) {
-    return refused(fmt::format("must be >= {}, got {}", key.least, text));
-  }
+  const auto too_small = [&] {
+    const std::string note = key.least_means.empty() ? "" : fmt::format(" ({})", key.least_means);
+    return refused(fmt::format("must be >= {}{}, got {}", key.least, note, text));
+  };
+  if (text.starts_with('-') && is_digits(text.substr(1))) return too_small();
   if (!is_digits(text)) return wrong_type("whole number", node);
   const std::optional<std::uint64_t> number = whole_number(text);
   if (!number.has_value() || *number > key.most) return refused(fmt::format("must be <= {}, got {}", key.most, text));
-  if (*number < key.least) return refused(fmt::format("must be >= {}, got {}", key.least, text));
+  if (*number < key.least) return too_small();
   return *number;
 }
 
