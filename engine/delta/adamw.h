@@ -17,6 +17,8 @@
 
 namespace areal::delta {
 
+struct InversionScalars;
+
 struct AdamWSettings {
   double learning_rate = 3e-6;
   double weight_decay = 0.0;
@@ -63,6 +65,8 @@ class AdamWPowers {
 
   // Moves on by one step and returns its scalars.
   AdamWScalars next(const AdamWSettings& settings);
+  // What inverts the last step that next() gave; equal to inversion_scalars() at every t. REQUIRES: steps() > 0.
+  [[nodiscard]] InversionScalars inversion(const AdamWSettings& settings) const;
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
 
  private:
