@@ -20,10 +20,38 @@ constexpr std::array<std::string_view, 7> enum_names(PairState /*tag*/) {
 enum class UpdateMode : std::uint8_t { kFull, kDelta };
 constexpr std::array<std::string_view, 2> enum_names(UpdateMode /*tag*/) { return {"full", "delta"}; }
 
-// Why an update is full: the lowest rank's own reason.
-enum class FullReason : std::uint8_t { kNone, kNoDelta, kNotSeeded, kPeerLost, kRetry };
-constexpr std::array<std::string_view, 5> enum_names(FullReason /*tag*/) {
-  return {"none", "no_delta", "not_seeded", "peer_lost", "retry"};
+// Why an update is full: the gateway's own reason, else that of the lowest rank that has one of its own. kNoDelta:
+// deltas are off. kPeerRank is never an update's reason: only that of a rank which has no other than that somebody else
+// wants a full update. Source: spec/transfer.md 1.8.
+enum class FullReason : std::uint8_t {
+  kNone,
+  kNoDelta,
+  kNotSeeded,
+  kPeerLost,
+  kRetry,
+  kBaseMismatch,
+  kRecovered,
+  kAnchorInterval,
+  kInitialFull,
+  kInversionError,
+  kInversionInfeasible,
+  kCommitFailed,
+  kPeerRank
+};
+constexpr std::array<std::string_view, 13> enum_names(FullReason /*tag*/) {
+  return {"none",
+          "no_delta",
+          "not_seeded",
+          "peer_lost",
+          "retry",
+          "base_mismatch",
+          "recovered",
+          "anchor_interval",
+          "initial_full",
+          "adamw_inversion_error",
+          "adamw_inversion_infeasible",
+          "external_commit_failed",
+          "peer_rank_fallback"};
 }
 
 enum class Role : std::uint8_t { kTrainer, kEngine, kGateway, kController, kRouter, kStore, kGuard };
@@ -40,7 +68,8 @@ enum class PauseMode : std::uint8_t { kAbortResubmit, kInPlace };
 constexpr std::array<std::string_view, 2> enum_names(PauseMode /*tag*/) { return {"abort_resubmit", "in_place"}; }
 
 // The phases of one training step, in the order of the training loop; then those of a repair, which interrupts
-// collecting to give engines the published version again that do not hold it any more.
+// collecting to give engines the published version again that do not hold it any more; then the checkpoint, which comes
+// between training and the pause, and a recovery, which may interrupt any phase.
 enum class LoopPhase : std::uint8_t {
   kCollect,
   kTrain,
@@ -54,12 +83,15 @@ enum class LoopPhase : std::uint8_t {
   kDone,
   kRepairPause,
   kRepairUpdate,
-  kRepairAnnounce
+  kRepairAnnounce,
+  kCheckpoint,
+  kRecover
 };
-constexpr std::array<std::string_view, 13> enum_names(LoopPhase /*tag*/) {
+constexpr std::array<std::string_view, 15> enum_names(LoopPhase /*tag*/) {
   return {
       "collect", "train",  "pause_rollout", "pause_generation", "update",        "continue_generation", "set_version",
-      "clear",   "resume", "done",          "repair_pause",     "repair_update", "repair_announce"};
+      "clear",   "resume", "done",          "repair_pause",     "repair_update", "repair_announce",     "checkpoint",
+      "recover"};
 }
 
 enum class SegmentEnd : std::uint8_t { kStop, kLength, kAborted, kFailed, kFrozen };
@@ -286,8 +318,9 @@ struct StepTrained {
   std::uint64_t step = 0;
   Version version = 0;  // The version whose weights now exist in the trainer.
   std::uint32_t rank = 0;
-  Digest128 digest{};  // Of the rank's weights in wire dtype, as Exported counts them.
-  AREAL_RECORD(0x0317, "step_trained", step, version, rank, digest)
+  Digest128 digest{};                 // Of the rank's weights in wire dtype, as Exported counts them.
+  std::uint64_t optimizer_steps = 0;  // 0: skipped, some gradient was not finite.
+  AREAL_RECORD(0x0317, "step_trained", step, version, rank, digest, optimizer_steps)
 };
 struct RunEnded {
   RunEnd end = RunEnd::kCompleted;
@@ -324,6 +357,97 @@ struct Receipt {
   std::uint64_t holders = 0;  // Sources and consumers that were asked.
   Digest128 digest{};
   AREAL_RECORD(0x031C, "receipt", kind, subject, role, count, holders, digest)
+};
+
+// ---- Deltas (said by trainers) ----
+
+// A rank's vote of an update: its own reason, and what all of them came to.
+struct DeltaVoted {
+  Epoch epoch = 0;
+  Version version = 0;
+  Attempt attempt = 0;
+  std::uint32_t rank = 0;  // train_rank.
+  FullReason reason = FullReason::kNone;
+  UpdateMode mode = UpdateMode::kFull;  // What all ranks of both worlds decided.
+  Version base = 0;                     // Of the tracker; 0: not seeded.
+  std::uint64_t since_anchor = 0;       // Committed deltas since the last full update.
+  AREAL_RECORD(0x0320, "delta_voted", epoch, version, attempt, rank, reason, mode, base, since_anchor)
+};
+// One window of a reconstruction was reduced and compared. `pending` counts reductions that were under way when the
+// window was handed on: none may be.
+struct WindowCompared {
+  Epoch epoch = 0;
+  Version version = 0;
+  Attempt attempt = 0;
+  std::uint32_t rank = 0;  // train_rank.
+  std::uint32_t window = 0;
+  std::uint64_t reductions = 0;  // Posted for the window, over all groups.
+  std::uint64_t pending = 0;
+  std::uint64_t contributed = 0;
+  std::uint64_t changed = 0;  // Elements.
+  bool full = false;
+  AREAL_RECORD(0x0321, "window_compared", epoch, version, attempt, rank, window, reductions, pending, contributed,
+               changed, full)
+};
+// What a sender's delta holds. `missed`: elements whose bytes differ from those the engines hold and that it does not
+// send.
+struct DeltaPacked {
+  Epoch epoch = 0;
+  Version version = 0;
+  Attempt attempt = 0;
+  std::uint32_t rank = 0;      // train_rank.
+  std::uint64_t elements = 0;  // Sent, over all receivers.
+  std::uint64_t missed = 0;
+  AREAL_RECORD(0x0322, "delta_packed", epoch, version, attempt, rank, elements, missed)
+};
+// The tracker of a rank moved, or was told to ask for a full update next.
+struct TrackerMoved {
+  std::uint32_t rank = 0;  // train_rank.
+  Epoch epoch = 0;
+  Attempt attempt = 0;
+  UpdateMode mode = UpdateMode::kFull;  // Of the update that moved it.
+  Version base = 0;
+  std::uint64_t since_anchor = 0;
+  std::uint64_t interval = 0;
+  FullReason forced = FullReason::kNone;
+  AREAL_RECORD(0x0323, "tracker_moved", rank, epoch, attempt, mode, base, since_anchor, interval, forced)
+};
+// Gradient memory of a rank was given up for an update, or is there again.
+struct GradientsChanged {
+  std::uint32_t rank = 0;  // train_rank.
+  bool held = false;
+  AREAL_RECORD(0x0324, "gradients_changed", rank, held)
+};
+
+// ---- Training world and recovery ----
+
+// The ranks of training meet under a new training epoch: at the start, and after every recovery.
+struct TrainingWorldChanged {
+  Epoch training_epoch = 0;
+  Version version = 0;     // That its ranks hold.
+  std::uint64_t step = 0;  // That comes next.
+  AREAL_RECORD(0x0325, "training_world_changed", training_epoch, version, step)
+};
+// A rank wrote a checkpoint, or read one back. `digest` is of weights, moments and step counters.
+struct CheckpointRank {
+  Epoch training_epoch = 0;
+  Version version = 0;
+  std::uint32_t rank = 0;  // train_rank.
+  std::uint32_t slot = 0;
+  bool restored = false;
+  Digest128 digest{};
+  AREAL_RECORD(0x0326, "checkpoint_rank", training_epoch, version, rank, slot, restored, digest)
+};
+// The info of a checkpoint is on stable storage (it refers to nothing that is missing), or was read back.
+struct CheckpointInfo {
+  Epoch training_epoch = 0;
+  Version version = 0;
+  std::uint64_t step = 0;  // That comes next.
+  std::uint32_t slot = 0;
+  bool restored = false;
+  std::int64_t accepted = 0;  // Sample groups that the staleness capacity counts.
+  Digest128 digest{};         // Of all ranks together.
+  AREAL_RECORD(0x0327, "checkpoint_info", training_epoch, version, step, slot, restored, accepted, digest)
 };
 
 // ---- Processes ----

@@ -22,11 +22,18 @@ constexpr std::array<std::string_view, 8> enum_names(Outcome /*tag*/) {
 enum class Backend : std::uint8_t { kNccl, kGloo };
 constexpr std::array<std::string_view, 2> enum_names(Backend /*tag*/) { return {"nccl", "gloo"}; }
 
-// What a posted batch does. A send or receive batch covers all peers of one plan slice and one wire dtype.
-enum class BatchKind : std::uint8_t { kSend, kReceive, kBarrier, kSum, kMin, kMax };
-constexpr std::array<std::string_view, 6> enum_names(BatchKind /*tag*/) {
-  return {"send", "receive", "barrier", "sum", "min", "max"};
+// What a posted batch does. A send or receive batch covers all peers of one plan slice and one wire dtype. A reduce
+// sums device memory over the group (the corrections of one window of parameters, the norm of gradients) and its two
+// words.
+enum class BatchKind : std::uint8_t { kSend, kReceive, kBarrier, kSum, kMin, kMax, kReduce };
+constexpr std::array<std::string_view, 7> enum_names(BatchKind /*tag*/) {
+  return {"send", "receive", "barrier", "sum", "min", "max", "reduce"};
 }
+
+// Which exchange a send or receive batch is part of: the dense one, or one of the two rounds of the sparse one. Counts
+// say how many updates each operation has; data carries their indices and values, between peers that have any.
+enum class Round : std::uint8_t { kDense, kCounts, kData };
+constexpr std::array<std::string_view, 3> enum_names(Round /*tag*/) { return {"dense", "counts", "data"}; }
 
 // What device memory is for; limits and leaks are judged by tag.
 enum class MemoryTag : std::uint8_t { kWeights, kOptimizer, kGradients, kKvCache, kStaging };
@@ -39,25 +46,57 @@ constexpr std::array<std::string_view, 5> enum_names(MemoryTag /*tag*/) {
 enum class ComputeKind : std::uint8_t {
   // Loads version 0. Ends with total = tensors, digest = weights held.
   kLoadModel,
-  // One AdamW step; version = the version it makes, seed = digest of the batch. Ends with digest = weights.
+  // Forward and backward of the batch `seed`, for the step that makes `version`. Ends with count = gradients that are
+  // not finite, total = this rank's part of the squared norm.
+  kGradients,
+  // `amount` AdamW steps (0: skipped, one of the gradients was not finite); version = the version they make, seed =
+  // digest of the batch. Ends with digest = weights.
   kTrainStep,
-  // Casts what the plan of `epoch` sends to its wire dtypes, into `buffer`. Ends with count = elements, digest = what
-  // left; kMismatch if the weights are of another version.
+  // Gathers the payload and fingerprints what is held of `version`, for later deltas. Ends with count = parameters
+  // whose
+  // last synced state is known, kMismatch if the weights are of another version, kRefused if the optimizer's state
+  // cannot be inverted.
+  kCapture,
+  // Inverts the step of the parameters of window `amount`; seed = 1 if a full update is certain already. Ends with
+  // count
+  // = parameters contributed to, total = 1 if the update must be full.
+  kInvert,
+  // Compares window `amount` after its reductions; seed = how many members want a full update. Ends with count =
+  // elements
+  // that changed, total = 1 if the update must be full.
+  kCompare,
+  // Casts what the plan of `epoch` sends to its wire dtypes, into `buffer`. Ends with count = elements, total = low
+  // word
+  // of the sum over what left, digest = all that this rank sends as the engines should hold it; kMismatch if the
+  // weights
+  // are of another version.
   kPack,
+  // The same of changed elements only. extra = elements that differ from what was last synced and are in no mask.
+  kPackDelta,
   // Digests what landed in `buffer`. Ends with count = elements, digest = what arrived.
   kVerify,
   // Writes `buffer` over the live weights in place. Ends with count = tensors written of total, digest = weights.
   kApply,
+  // Writes the updates of `buffer` into the live weights in place. Ends as kApply does.
+  kApplyDelta,
   // Waits until the device has finished all earlier work. Ends with digest = weights held.
   kFence,
+  // What kCapture captured of `version` is what the engines hold now. Ends with count = parameters.
+  kMarkSynced,
+  // Writes weights, moments and step counters of `version` to checkpoint slot `amount`. Ends with digest = of all that.
+  kSaveCheckpoint,
+  // Reads them back. Ends with digest = of all that, kFailed if the slot holds another version.
+  kLoadCheckpoint,
   // Up to `amount` tokens for sample `seed`, ends early at its stop token. Ends with count = tokens, digest = weights
   // that made them; version = 0.
   kGenerate,
   // Scores sample group `seed`. Ends with count = 1 if its rewards differ, else 0.
   kReward,
 };
-constexpr std::array<std::string_view, 8> enum_names(ComputeKind /*tag*/) {
-  return {"load_model", "train_step", "pack", "verify", "apply", "fence", "generate", "reward"};
+constexpr std::array<std::string_view, 17> enum_names(ComputeKind /*tag*/) {
+  return {"load_model",  "gradients",       "train_step",      "capture",  "invert",      "compare",
+          "pack",        "pack_delta",      "verify",          "apply",    "apply_delta", "fence",
+          "mark_synced", "save_checkpoint", "load_checkpoint", "generate", "reward"};
 }
 
 // A request is asked again until it is answered; a reply carries the request's id. One-way messages have request 0.
@@ -98,7 +137,8 @@ struct GroupJoined {
   Outcome outcome = Outcome::kOk;
   AREAL_RECORD(0x0105, "group_joined", group, outcome)
 };
-// A batch ended. For kSum, kMin and kMax, value and count hold the reduced words.
+// A batch ended. For kSum, kMin, kMax and kReduce, value and count hold the reduced words; for counts that were
+// received, value = elements that will come, count = peers that have any.
 struct BatchDone {
   GroupId group{};
   BatchId batch{};
@@ -121,7 +161,8 @@ struct ComputeDone {
   std::uint64_t count = 0;
   std::uint64_t total = 0;
   Digest128 digest{};
-  AREAL_RECORD(0x0108, "compute_done", op, what, outcome, version, count, total, digest)
+  std::uint64_t extra = 0;
+  AREAL_RECORD(0x0108, "compute_done", op, what, outcome, version, count, total, digest, extra)
 };
 struct BufferReady {
   BufferId buffer{};
@@ -206,16 +247,18 @@ struct PostBatch {
   BatchId batch{};
   BatchKind kind = BatchKind::kBarrier;
   std::uint64_t tag = 0;
+  Round round = Round::kDense;
+  std::uint32_t part = 0;  // Which wire dtype of a transfer, which window of a reduction: counted from 0.
   Version version = 0;
   BufferId buffer{};
   DType dtype = DType::kBf16;          // Of the elements on the wire.
   DType storage_dtype = DType::kBf16;  // Of the elements where they live; only looked at by rules and judges.
   std::uint64_t elements = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t value = 0;  // Reduced by kSum, kMin, kMax.
+  std::uint64_t value = 0;  // Reduced by kSum, kMin, kMax, kReduce. A send of data: elements of all peers together.
   std::uint64_t count = 0;  // A second word, reduced alike.
-  AREAL_RECORD(0x0206, "post_batch", group, batch, kind, tag, version, buffer, dtype, storage_dtype, elements, bytes,
-               value, count)
+  AREAL_RECORD(0x0206, "post_batch", group, batch, kind, tag, round, part, version, buffer, dtype, storage_dtype,
+               elements, bytes, value, count)
 };
 // Ends every operation of this group and its epoch; the only cancellation there is.
 struct AbortGroup {
@@ -232,7 +275,7 @@ struct StartCompute {
   ComputeKind what = ComputeKind::kLoadModel;
   Version version = 0;
   BufferId buffer{};
-  Epoch epoch = 0;  // Of the plan that kPack, kVerify and kApply follow.
+  Epoch epoch = 0;  // Of the plan that packing, verifying and applying follow.
   std::uint64_t seed = 0;
   std::uint64_t amount = 0;
   AREAL_RECORD(0x0209, "start_compute", op, what, version, buffer, epoch, seed, amount)

@@ -10,10 +10,10 @@ void add_kinds(KindTable& kinds) {
   kinds.add<RouteRequest, RouteReply, GenerateRequest, GenerateReply, SegmentReport, PauseEngine, EnginePaused,
             ContinueEngine, EngineContinued, SetVersion>();
   kinds.add<AssignShard, TrainStep, StepDone, PutShard, FetchShard, ShardData, DropShard, DropBatch, Dropped,
-            QueryBatch, BatchStats>();
+            QueryBatch, BatchStats, JoinTraining, TrainingJoined, SaveCheckpoint, CheckpointSaved>();
   kinds.add<WantBatch, BatchReady, PausePool, ResumePool, PoolVersion, PauseAll, AllPaused, ContinueAll, AllContinued,
-            DrainShard, ClearBatch, BatchCleared>();
-  kinds.add<WantWrite, WriteGranted, WriteEnded, WeightsCommitted, WeightsUnproven>();
+            DrainShard, ClearBatch, BatchCleared, ResetPool, PoolReset>();
+  kinds.add<WantWrite, WriteGranted, WriteEnded, WeightsCommitted, WeightsUnproven, WeightsReplaced>();
 }
 
 }  // namespace areal::proto

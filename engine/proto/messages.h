@@ -32,7 +32,8 @@ struct ConnectReply {
 };
 struct UpdateRequest {  // -> UpdateReply
   Version version = 0;
-  AREAL_RECORD(0x1012, "update_request", version)
+  Epoch training_epoch = 0;  // A new one begins a new history: its first version may be one that was published before.
+  AREAL_RECORD(0x1012, "update_request", version, training_epoch)
 };
 struct UpdateReply {
   Version version = 0;
@@ -104,7 +105,10 @@ struct Execute {  // -> Executed
   Epoch epoch = 0;
   Version version = 0;
   Attempt attempt = 0;
-  AREAL_RECORD(0x1026, "execute", epoch, version, attempt)
+  UpdateMode mode = UpdateMode::kFull;  // kDelta: all receivers have proven `base`; the ranks vote.
+  FullReason reason = FullReason::kNone;
+  Version base = 0;
+  AREAL_RECORD(0x1026, "execute", epoch, version, attempt, mode, reason, base)
 };
 struct Executed {
   Epoch epoch = 0;
@@ -113,7 +117,9 @@ struct Executed {
   Outcome outcome = Outcome::kOk;
   NodeId peer{};            // Whom it failed on, if known.
   std::uint64_t bytes = 0;  // Received.
-  AREAL_RECORD(0x1027, "executed", epoch, version, attempt, outcome, peer, bytes)
+  UpdateMode mode = UpdateMode::kFull;
+  FullReason reason = FullReason::kNone;  // A sender's own, or kPeerRank.
+  AREAL_RECORD(0x1027, "executed", epoch, version, attempt, outcome, peer, bytes, mode, reason)
 };
 // Make the applied version the current one.
 struct Commit {  // -> Committed
@@ -270,13 +276,45 @@ struct TrainStep {  // -> StepDone
   TrainBatchId batch{};
   std::uint32_t shards = 0;  // Assigned to this rank; 0 for ranks that are no data-parallel head.
   std::uint64_t seed = 0;    // Digest of the whole batch.
-  AREAL_RECORD(0x1051, "train_step", step, version, batch, shards, seed)
+  Epoch training_epoch = 0;
+  AREAL_RECORD(0x1051, "train_step", step, version, batch, shards, seed, training_epoch)
 };
 struct StepDone {
   std::uint64_t step = 0;
   Version version = 0;
   Outcome outcome = Outcome::kOk;
   AREAL_RECORD(0x1052, "step_done", step, version, outcome)
+};
+
+// ---- Training world: controller -> train ranks ----
+
+// Meet the others under this training epoch; with `version` not 0, after reading it back from checkpoint slot `slot`.
+// Whatever ran under an earlier training epoch is dropped.
+struct JoinTraining {  // -> TrainingJoined
+  Epoch training_epoch = 0;
+  Version version = 0;
+  std::uint32_t slot = 0;
+  std::uint16_t port = 0;  // Of the rendezvous master.
+  AREAL_RECORD(0x1053, "join_training", training_epoch, version, slot, port)
+};
+struct TrainingJoined {
+  Epoch training_epoch = 0;
+  Outcome outcome = Outcome::kOk;
+  Digest128 digest{};  // Of what was read back.
+  AREAL_RECORD(0x1054, "training_joined", training_epoch, outcome, digest)
+};
+struct SaveCheckpoint {  // -> CheckpointSaved
+  Epoch training_epoch = 0;
+  Version version = 0;
+  std::uint32_t slot = 0;
+  AREAL_RECORD(0x1055, "save_checkpoint", training_epoch, version, slot)
+};
+struct CheckpointSaved {
+  Epoch training_epoch = 0;
+  Version version = 0;
+  Outcome outcome = Outcome::kOk;
+  Digest128 digest{};
+  AREAL_RECORD(0x1056, "checkpoint_saved", training_epoch, version, outcome, digest)
 };
 
 // ---- Tensor store ----
@@ -346,6 +384,16 @@ struct PoolVersion {
   Version version = 0;
   AREAL_RECORD(0x1105, "pool_version", version)
 };
+// Training goes on from an earlier version: all work under way is void, and `accepted` sample groups count as accepted.
+struct ResetPool {
+  Version version = 0;
+  std::int64_t accepted = 0;
+  AREAL_RECORD(0x110D, "reset_pool", version, accepted)
+};
+struct PoolReset {
+  Version version = 0;
+  AREAL_RECORD(0x110E, "pool_reset", version)
+};
 struct PauseAll {
   AREAL_RECORD(0x1106, "pause_all")
 };
@@ -374,6 +422,14 @@ struct BatchCleared {
   TrainBatchId batch{};
   Outcome outcome = Outcome::kOk;
   AREAL_RECORD(0x110C, "batch_cleared", batch, outcome)
+};
+
+// ---- Tells inside a trainer: train_rank -> update_sender ----
+
+// The rank's weights are another history's: whatever was recorded of earlier updates is void.
+struct WeightsReplaced {
+  Version version = 0;
+  AREAL_RECORD(0x1125, "weights_replaced", version)
 };
 
 // ---- Tells inside an engine's rank 0: receiver <-> engine_server ----

@@ -44,6 +44,7 @@ Meeting meeting_of(const Group& group, std::size_t index) {
     meeting.fits = meeting.fits && batch.kind == first->kind && batch.tag == first->tag;
     switch (batch.kind) {
       case port::BatchKind::kSum:
+      case port::BatchKind::kReduce:
         meeting.value += batch.value;
         meeting.count += batch.count;
         break;

@@ -37,7 +37,7 @@ Duration World::duration_of(const port::StartCompute& asked) const {
       return kFenceTime;
     case ComputeKind::kReward:
       return kRewardTime;
-    case ComputeKind::kGenerate:
+    default:
       break;
   }
   return {};
@@ -260,11 +260,7 @@ void World::engine_work(const RoomNode& place, const port::StartCompute& asked, 
       replica.clear_staging();
       break;
     }
-    case ComputeKind::kFence:
-    case ComputeKind::kTrainStep:
-    case ComputeKind::kPack:
-    case ComputeKind::kGenerate:
-    case ComputeKind::kReward:
+    default:
       break;
   }
   done.digest = held;
