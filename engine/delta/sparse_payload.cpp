@@ -11,6 +11,7 @@
 #include "engine/base/check.h"
 #include "engine/base/fields.h"
 #include "engine/delta/bf16.h"
+#include "engine/delta/change_mask.h"
 
 namespace areal::delta {
 namespace {

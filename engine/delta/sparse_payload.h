@@ -15,9 +15,6 @@
 
 namespace areal::delta {
 
-// int32 for shards of up to 2^31 - 1 elements, else int64 (INV-DELTA-IDXDTYPE).
-constexpr DType index_dtype(std::uint64_t elements) { return elements < kIndexLimit ? DType::kI32 : DType::kI64; }
-
 // Which elements of a training shard changed; the list that `dtype` names is looked at, the others are not. A view.
 struct ChangeSet {
   DType dtype = DType::kBool;  // kBool: mask; kI32: narrow; kI64: wide; any other is refused.
