@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -133,6 +132,22 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     }
   }
   return row[b.size()];
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {
+  constexpr std::size_t kLongestWord = 80;
+  if (word.size() > kLongestWord) return {};
+  std::string_view nearest;
+  std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
+  for (const std::string_view candidate : known) {
+    const std::size_t distance = edit_distance(word, candidate);
+    // A word of which every letter would change is no typo.
+    if (distance < least && distance < candidate.size()) {
+      least = distance;
+      nearest = candidate;
+    }
+  }
+  return nearest.empty() ? std::string() : "; did you mean '" + std::string(nearest) + "'?";
 }
 
 }  // namespace areal

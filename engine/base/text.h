@@ -1,7 +1,9 @@
 // How times and sizes are printed and read; whole numbers with units, never locale.
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,7 +27,13 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text);
 // proportion to the product of both lengths at most.
 bool fits_pattern(std::string_view pattern, std::string_view text);
 
-// How many single-character edits lead from a to b; for "did you mean".
+// How many single-character edits lead from a to b.
 std::size_t edit_distance(std::string_view a, std::string_view b);
+
+// "; did you mean 'x'?" for the nearest of `known` if one is near enough to be a typo, else nothing.
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
+inline std::string did_you_mean(std::string_view word, std::initializer_list<std::string_view> known) {
+  return did_you_mean(word, std::span(known.begin(), known.size()));
+}
 
 }  // namespace areal

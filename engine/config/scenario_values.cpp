@@ -279,19 +279,4 @@ std::string type_text(const Key& key) {
   return {};
 }
 
-std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known) {
-  std::string_view nearest;
-  std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
-  if (word.size() > 80) return {};
-  for (const std::string_view candidate : known) {
-    const std::size_t distance = edit_distance(word, candidate);
-    // A word of which every letter would change is no typo.
-    if (distance < least && distance < candidate.size()) {
-      least = distance;
-      nearest = candidate;
-    }
-  }
-  return nearest.empty() ? std::string() : fmt::format("; did you mean '{}'?", nearest);
-}
-
 }  // namespace areal::config

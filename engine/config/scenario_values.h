@@ -19,7 +19,4 @@ std::optional<std::string> value_text(const Key& key);
 // "whole number", "time such as 30s, 10ms or 200us": what a key of this type takes.
 std::string type_text(const Key& key);
 
-// "; did you mean 'x'?" or nothing.
-std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known);
-
 }  // namespace areal::config

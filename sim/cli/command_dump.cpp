@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/config/scenario_values.h"
+#include "engine/base/text.h"
 #include "replay/analyse/dump.h"
 #include "sim/cli/command.h"
 #include "sim/cli/open_recording.h"
@@ -35,7 +35,7 @@ void explain_nothing(const record::RunReader& reader, const Arguments& arguments
     names.push_back(node.name);
   }
   if (arguments.node.find('/') != std::string::npos) return;
-  fmt::print(stderr, "no node fits '{}'{}\n", arguments.node, config::did_you_mean(arguments.node, names));
+  fmt::print(stderr, "no node fits '{}'{}\n", arguments.node, did_you_mean(arguments.node, names));
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <filesystem>
 
 #include "engine/base/text.h"
-#include "engine/config/scenario_values.h"
 #include "sim/cli/command.h"
 #include "sim/cli/option_table.h"
 #include "sim/cli/recording.h"
@@ -65,7 +64,7 @@ std::size_t choice(std::string_view option, std::string_view text, const std::ve
   if (place == words.end()) {
     std::string all;
     for (const std::string_view word : words) all += (all.empty() ? "" : " or ") + std::string(word);
-    throw Refusal{fmt::format("--{} '{}': must be {}{}", option, text, all, config::did_you_mean(text, words))};
+    throw Refusal{fmt::format("--{} '{}': must be {}{}", option, text, all, did_you_mean(text, words))};
   }
   return static_cast<std::size_t>(place - words.begin());
 }
@@ -113,6 +112,7 @@ void take(const Given& given, Arguments& out) {
   if (name == "set") check_set(value), out.sets.push_back(value);
   if (name == "quiet") out.quiet = true;
   if (name == "decisions") out.from_decisions = true;
+  if (name == "history") out.history = true;
   if (name == "node") out.node = value;
   if (name == "kind") out.kind = value;
   if (name == "from") out.from = whole_number(name, value);
@@ -135,7 +135,7 @@ void check_option_names(std::span<char* const> words) {
     const std::size_t equals = name.find('=');
     const OptionRow* row = word[1] == '-' ? find_option(name.substr(0, equals)) : nullptr;
     if (row == nullptr) {
-      std::string hint = config::did_you_mean(name.substr(0, equals), option_names());
+      std::string hint = did_you_mean(name.substr(0, equals), option_names());
       if (const std::size_t quote = hint.find('\''); quote != std::string::npos) hint.insert(quote + 1, "--");
       throw Refusal{fmt::format("unknown option '{}'{}", word.substr(0, word.find('=')), hint)};
     }
@@ -246,7 +246,7 @@ void warn_of_unknown_variables() {
     const std::string_view name = std::string_view(*entry).substr(0, std::string_view(*entry).find('='));
     if (!name.starts_with("AREAL_SIM_") || std::ranges::find(known, name) != known.end()) continue;
     fmt::print(stderr, "areal-sim: {} is no variable of this program{}; it is ignored\n", name,
-               config::did_you_mean(name, known));
+               did_you_mean(name, known));
   }
 }
 
@@ -259,7 +259,7 @@ std::string file_hint(const std::filesystem::path& path) {
     if (entry.path().extension() == path.extension()) names.push_back(entry.path().filename().string());
   }
   std::ranges::stable_sort(names);
-  return config::did_you_mean(path.filename().string(), {names.begin(), names.end()});
+  return did_you_mean(path.filename().string(), std::vector<std::string_view>(names.begin(), names.end()));
 }
 
 void check_file(const std::string& name) {
@@ -286,8 +286,7 @@ void take_command(Words& words, Arguments& out) {
   if (first.empty()) return;
   const bool looks_like_file = first.find_first_of("./") != std::string::npos || std::filesystem::exists(first);
   if (looks_like_file) return;
-  throw Refusal{
-      fmt::format("'{}' is neither a subcommand nor a file{}", first, config::did_you_mean(first, command_names()))};
+  throw Refusal{fmt::format("'{}' is neither a subcommand nor a file{}", first, did_you_mean(first, command_names()))};
 }
 
 void check_files(const Arguments& arguments) {
@@ -298,8 +297,7 @@ void check_files(const Arguments& arguments) {
   if (row.name == "catalogue") {
     const std::string& what = arguments.files.front();
     if (what == "run" || what == "list") return;
-    throw Refusal{
-        fmt::format("catalogue '{}': must be run or list{}", what, config::did_you_mean(what, {"run", "list"}))};
+    throw Refusal{fmt::format("catalogue '{}': must be run or list{}", what, did_you_mean(what, {"run", "list"}))};
   }
   if (!row.files_exist) return;
   for (const std::string& file : arguments.files) {

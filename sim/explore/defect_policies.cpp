@@ -1,17 +1,19 @@
 #include "sim/explore/defect_policies.h"
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "engine/base/text.h"
 #include "sim/defect/policy_defects.h"
 
 namespace areal::sim {
 namespace {
 
-std::string nearest_name(std::string_view name) {
-  const Defect* nearest = nullptr;
-  for (const Defect& defect : all_defects()) {
-    if (nearest == nullptr || edit_distance(name, defect.name) < edit_distance(name, nearest->name)) nearest = &defect;
-  }
-  return std::string(nearest->name);
+std::vector<std::string_view> defect_names() {
+  std::vector<std::string_view> names;
+  for (const Defect& defect : all_defects()) names.push_back(defect.name);
+  return names;
 }
 
 RoomPolicies policies_of(std::string_view policy) {
@@ -33,8 +35,7 @@ RoomPolicies policies_of(std::string_view policy) {
 Result<DefectParts> parts_of_defect(std::string_view name) {
   const Defect* defect = find_defect(name);
   if (defect == nullptr) {
-    return Error{Errc::kInvalid,
-                 "there is no defect '" + std::string(name) + "'; did you mean '" + nearest_name(name) + "'?"};
+    return Error{Errc::kInvalid, "there is no defect '" + std::string(name) + "'" + did_you_mean(name, defect_names())};
   }
   return DefectParts{rules_of(*defect), policies_of(defect->policy)};
 }

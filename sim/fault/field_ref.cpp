@@ -1,5 +1,6 @@
 #include "sim/fault/field_ref.h"
 
+#include "engine/base/text.h"
 #include "engine/port/types.h"
 
 namespace areal::sim {
@@ -103,7 +104,7 @@ Result<const KindInfo*> find_kind(const KindTable& kinds, std::string_view name,
   if (const KindInfo* kind = kinds.find(name)) return kind;
   std::vector<std::string_view> names;
   for (const KindInfo* kind : kinds.all()) names.push_back(kind->name);
-  return error_at(line, "unknown kind '" + std::string(name) + "'" + nearest_text(name, names));
+  return error_at(line, "unknown kind '" + std::string(name) + "'" + did_you_mean(name, names));
 }
 
 Result<FieldRef> FieldRef::find(const KindTable& kinds, const EventKind& event, std::string_view name, int line) {

@@ -16,7 +16,7 @@ Result<NodeSet> NodeSet::find(const NodeDirectory& directory, std::string_view p
     if (pattern.empty() || fits_pattern(pattern, directory[i].name)) set.add({i}, directory.size());
   }
   if (!set.nodes_.empty()) return set;
-  return error_at(line, "no node is called '" + std::string(pattern) + "'" + nearest_text(pattern, names));
+  return error_at(line, "no node is called '" + std::string(pattern) + "'" + did_you_mean(pattern, names));
 }
 
 NodeSet NodeSet::of_role(const NodeDirectory& directory, port::Role role) {
@@ -29,19 +29,6 @@ NodeSet NodeSet::of_role(const NodeDirectory& directory, port::Role role) {
 
 Error error_at(int line, const std::string& sentence) {
   return {.code = Errc::kInvalid, .detail = "line " + std::to_string(line) + ": " + sentence};
-}
-
-std::string nearest_text(std::string_view name, std::span<const std::string_view> names) {
-  std::string_view best;
-  std::size_t best_distance = name.size() / 2 + 1;
-  for (const std::string_view candidate : names) {
-    const std::size_t distance = edit_distance(name, candidate);
-    if (distance < best_distance) {
-      best = candidate;
-      best_distance = distance;
-    }
-  }
-  return best.empty() ? std::string() : ", did you mean '" + std::string(best) + "'?";
 }
 
 }  // namespace areal::sim

@@ -40,7 +40,5 @@ class NodeSet {
 
 // "line 12: " and the sentence.
 Error error_at(int line, const std::string& sentence);
-// ", did you mean 'x'?" for the nearest of `names` if one is near, else nothing.
-std::string nearest_text(std::string_view name, std::span<const std::string_view> names);
 
 }  // namespace areal::sim

@@ -1,5 +1,6 @@
 #include "sim/fault/planned_fault.h"
 
+#include "engine/base/text.h"
 #include "sim/fault/fault_kinds.h"
 
 namespace areal::sim {
@@ -58,7 +59,7 @@ Result<Unit> compile_what(const FaultSpec& spec, const KindTable& kinds, Planned
       constexpr auto kNames = enum_names(port::ComputeKind{});
       const auto name = std::ranges::find(kNames, spec.what);
       if (name == kNames.end()) {
-        return error_at(spec.line, "unknown operation '" + spec.what + "'" + nearest_text(spec.what, kNames));
+        return error_at(spec.line, "unknown operation '" + spec.what + "'" + did_you_mean(spec.what, kNames));
       }
       fault.compute = static_cast<port::ComputeKind>(name - kNames.begin());
       return Unit{};

@@ -329,10 +329,10 @@ TEST_F(FaultPlanTest, AWrongFaultIsToldWhatWouldBeRight) {
   EXPECT_EQ(error_of(timed(FaultKind::kHang, "trainer.0", 1_s)),
             "line 5: this fault needs a time above 0 that it lasts");
   EXPECT_EQ(error_of(timed(FaultKind::kKill, "engin.0", 1_s)),
-            "line 5: no node is called 'engin.0', did you mean 'engine.0'?");
+            "line 5: no node is called 'engin.0'; did you mean 'engine.0'?");
   FaultSpec compute = timed(FaultKind::kFailCompute, "engine.0", 1_s);
   compute.what = "aply";
-  EXPECT_EQ(error_of(compute), "line 5: unknown operation 'aply', did you mean 'apply'?");
+  EXPECT_EQ(error_of(compute), "line 5: unknown operation 'aply'; did you mean 'apply'?");
   FaultSpec kill = timed(FaultKind::kKill, "engine.0", 1_s);
   kill.what = "apply";
   EXPECT_EQ(error_of(kill), "line 5: `what` means nothing for a kill");
