@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "engine/base/text.h"
 #include "engine/config/scenario_cluster.h"
+#include "engine/config/scenario_delta.h"
 
 namespace areal::config {
 namespace {
@@ -26,6 +28,7 @@ class Checker {
   void check_all() {
     check_name();
     check_layouts();
+    for (Conflict& conflict : update_conflicts(scenario_, shape_)) add(conflict.path, std::move(conflict.text));
     for (std::size_t i = 0; i < scenario_.faults.size(); ++i) {
       check_trigger(scenario_.faults[i], fmt::format("scenario.faults[{}]", i));
       check_fault(scenario_.faults[i], fmt::format("scenario.faults[{}]", i));

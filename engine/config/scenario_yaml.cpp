@@ -39,6 +39,29 @@ std::string either(const std::vector<std::string_view>& paths) {
   return text;
 }
 
+// A mapping in its short form, written out.
+YamlNode written_out(YamlNode value, std::string_view shorthand) {
+  YamlNode mapping{.kind = YamlKind::kMapping, .line = value.line, .key = value.key, .key_line = value.key_line};
+  value.key = shorthand;
+  value.key_line = value.line;
+  mapping.children.push_back(std::move(value));
+  return mapping;
+}
+
+// Writes out every short form, so that a change can name a key inside. As deep as the table.
+void write_out(YamlNode& node, const KeyGroup& group) {
+  if (node.kind == YamlKind::kScalar && !group.shorthand.empty()) node = written_out(std::move(node), group.shorthand);
+  if (node.kind != YamlKind::kMapping) return;
+  for (YamlNode& child : node.children) {
+    const auto known = std::ranges::find(group.keys, child.key, &Key::name);
+    if (known == group.keys.end()) continue;
+    if (const auto* mapped = std::get_if<GroupRef>(&known->value)) write_out(child, mapped->open(0));
+    const auto* list = std::get_if<ListRef>(&known->value);
+    if (list == nullptr || child.kind != YamlKind::kList) continue;
+    for (YamlNode& item : child.children) write_out(item, list->append(0));
+  }
+}
+
 // Lives for one file.
 class Reader {
  public:
@@ -94,11 +117,7 @@ class Reader {
 
   void read_group(const YamlNode& node, const KeyGroup& group, const std::string& path) {
     if (node.kind == YamlKind::kScalar && !group.shorthand.empty()) {
-      YamlNode wrapped{.kind = YamlKind::kMapping, .line = node.line};
-      wrapped.children.push_back(node);
-      wrapped.children.front().key = group.shorthand;
-      wrapped.children.front().key_line = node.line;
-      return read_group(wrapped, group, path);
+      return read_group(written_out(node, group.shorthand), group, path);
     }
     if (node.kind == YamlKind::kNull)
       return add(null_line(node), path, "null not allowed (omit the key for its defaults)");
@@ -209,8 +228,11 @@ void apply_overrides(YamlNode& root, const std::vector<Override>& sets, std::vec
   YamlNode* top = root.find(kTop);
   if (top == nullptr) return;
   const std::string prefix = std::string(kTop) + ".";
-  for (const Override& set : sets)
+  for (const Override& set : sets) {
+    Scenario scratch;
+    write_out(*top, scenario_keys(scratch));
     apply_override(*top, set.starts_with(prefix) ? set.substr(prefix.size()) : set, problems);
+  }
 }
 
 }  // namespace
