@@ -16,12 +16,6 @@
 namespace areal::delta {
 namespace {
 
-std::uint64_t length_of(const BitsView& bits) { return bits.half.empty() ? bits.word.size() : bits.half.size(); }
-
-std::uint32_t bits_at(const BitsView& bits, std::uint64_t index) {
-  return bits.half.empty() ? bits.word[index] : bits.half[index];
-}
-
 std::uint32_t cast_bits(std::uint32_t bits, DType from, DType to) {
   if (from == to) return bits;
   return from == DType::kF32 ? bf16_from_bits(bits) : bits_from_bf16(static_cast<std::uint16_t>(bits));
@@ -59,7 +53,7 @@ Status fill_group(const SparseSource& source, const Group& group, std::span<cons
     patch.indices = std::move((*remapped)[i].indices);
     patch.values.reserve(patch.indices.size());
     for (const std::uint64_t position : (*remapped)[i].sources) {
-      const std::uint32_t bits = bits_at(source.values, static_cast<std::uint64_t>(indices[position]));
+      const std::uint32_t bits = source.values.at(static_cast<std::uint64_t>(indices[position]));
       patch.values.push_back(cast_bits(bits, source.values.dtype, patch.dtype));
     }
   }
@@ -73,9 +67,9 @@ Status check_source(const SparseSource& source, const Group& group, std::span<co
   for (const RemapBox& box : group.boxes) {
     AREAL_TRY(check_box(box));
     const std::uint64_t elements = train_elements(box);
-    if (length_of(source.values) != elements) {
+    if (source.values.size() != elements) {
       return Error{Errc::kInvalid,
-                   fmt::format("{} values for a training shard of {} elements", length_of(source.values), elements)};
+                   fmt::format("{} values for a training shard of {} elements", source.values.size(), elements)};
     }
     if (source.changes.dtype == DType::kBool && source.changes.mask.size() != elements) {
       return Error{Errc::kInvalid, fmt::format("a mask of {} for a training shard of {} elements",
@@ -119,22 +113,6 @@ bool are_unique(std::span<const std::int32_t> indices) {
   std::vector<std::int32_t> ordered(indices.begin(), indices.end());
   std::ranges::stable_sort(ordered);
   return std::ranges::adjacent_find(ordered) == ordered.end();
-}
-
-Status check_patch(const SparsePatchView& patch, DType dtype, std::uint64_t elements) {
-  if (patch.dtype != dtype) {
-    return Error{Errc::kInvalid, fmt::format("a patch of {} for a target of {}", to_text(patch.dtype), to_text(dtype))};
-  }
-  if (patch.indices.size() != patch.values.size()) {
-    return Error{Errc::kInvalid, fmt::format("{} indices with {} values", patch.indices.size(), patch.values.size())};
-  }
-  for (const std::int32_t index : patch.indices) {
-    if (index < 0 || static_cast<std::uint64_t>(index) >= elements) {
-      return Error{Errc::kInvalid, fmt::format("index {} of a target of {} elements", index, elements)};
-    }
-  }
-  if (!are_unique(patch.indices)) return Error{Errc::kInvalid, "an index occurs twice in one patch"};
-  return Unit{};
 }
 
 template <class Bits>
@@ -263,6 +241,26 @@ Result<SparsePatch> merge_patches(const SparsePatchView& first, const SparsePatc
   }
   AREAL_TRY(check_patch(view_of(merged), first.dtype, kIndexLimit));
   return merged;
+}
+
+Status check_patch(const SparsePatchView& patch, DType dtype, std::uint64_t elements) {
+  if (patch.dtype != dtype) {
+    return Error{Errc::kInvalid, fmt::format("a patch of {} for a target of {}", to_text(patch.dtype), to_text(dtype))};
+  }
+  if (patch.indices.size() != patch.values.size()) {
+    return Error{Errc::kInvalid, fmt::format("{} indices with {} values", patch.indices.size(), patch.values.size())};
+  }
+  for (const std::int32_t index : patch.indices) {
+    if (index < 0 || static_cast<std::uint64_t>(index) >= elements) {
+      return Error{Errc::kInvalid, fmt::format("index {} of a target of {} elements", index, elements)};
+    }
+  }
+  const bool is_half = size_of(dtype) == sizeof(std::uint16_t);
+  if (is_half && std::ranges::any_of(patch.values, [](std::uint32_t bits) { return bits > 0xFFFF; })) {
+    return Error{Errc::kInvalid, fmt::format("a value with more than the 16 bits of {}", to_text(dtype))};
+  }
+  if (!are_unique(patch.indices)) return Error{Errc::kInvalid, "an index occurs twice in one patch"};
+  return Unit{};
 }
 
 Status apply_patch(const SparsePatchView& patch, DType dtype, std::span<std::uint16_t> target) {

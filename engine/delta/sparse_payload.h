@@ -32,6 +32,9 @@ struct BitsView {
   DType dtype = DType::kBf16;
   std::span<const std::uint16_t> half;
   std::span<const std::uint32_t> word;
+
+  [[nodiscard]] std::uint64_t size() const { return half.empty() ? word.size() : half.size(); }
+  [[nodiscard]] std::uint32_t at(std::uint64_t index) const { return half.empty() ? word[index] : half[index]; }
 };
 
 // One parameter as the sender holds it.
@@ -99,8 +102,12 @@ struct TargetPlace {
   std::vector<std::uint64_t> stride;  // As many as extent.
 };
 
+// Refuses another dtype than `dtype`, values that do not fit it, unequal lengths, an index outside `elements` and one
+// that occurs twice (INV-DELTA-IDX).
+Status check_patch(const SparsePatchView& patch, DType dtype, std::uint64_t elements);
+
 // flat(target)[index] = value, in place; all of it or, if refused, nothing. An empty patch changes nothing. Refuses
-// another dtype than `dtype`, unequal lengths, an index outside the target and one that occurs twice (INV-DELTA-IDX).
+// what check_patch refuses, and a dtype that does not fit the target's words.
 Status apply_patch(const SparsePatchView& patch, DType dtype, std::span<std::uint16_t> target);
 Status apply_patch(const SparsePatchView& patch, DType dtype, std::span<std::uint32_t> target);
 // The same for a target that is not contiguous. Refuses also a place outside `buffer`.
