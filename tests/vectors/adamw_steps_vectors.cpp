@@ -1,85 +1,71 @@
-// Vectors of the forward AdamW step. Their inverted fields belong to the inversion of a step and are not looked at
-// here.
+// Vectors of AdamW steps, forward and backward, and the worked examples of the same.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "engine/delta/adamw.h"
-#include "engine/delta/bf16.h"
+#include "engine/delta/inversion.h"
+#include "tests/vectors/adamw_checks.h"
 #include "tests/vectors/registry.h"
 
 namespace areal::vectors {
 namespace {
 
-// Allowed distance of weights and second moments in fp32 neighbours; first moments are exact.
-constexpr std::int64_t kTolerance = 2;
-
-std::vector<float> floats(const Json& hex) {
-  std::vector<float> values;
-  for (const Json& item : hex) {
-    values.push_back(
-        std::bit_cast<float>(static_cast<std::uint32_t>(std::stoul(item.get<std::string>(), nullptr, 16))));
-  }
-  return values;
-}
-
-// The place of a value among all fp32 values in order; both zeros have one place.
-std::int64_t place(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::int64_t magnitude = bits & 0x7FFFFFFF;
-  return (bits >> 31) != 0 ? -magnitude : magnitude;
-}
-
-// The first element that is too far from what is wanted, or an empty text.
-std::string first_miss(std::string_view field, const std::vector<float>& wanted, const std::vector<float>& got,
-                       std::int64_t tolerance) {
-  if (wanted.size() != got.size()) return fmt::format("{} has {} elements, not {}", field, got.size(), wanted.size());
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (std::abs(place(wanted[i]) - place(got[i])) <= tolerance) continue;
-    return fmt::format("{}[{}]: wanted {:08x}, got {:08x}", field, i, std::bit_cast<std::uint32_t>(wanted[i]),
-                       std::bit_cast<std::uint32_t>(got[i]));
-  }
-  return {};
-}
-
-std::string bf16_miss(std::string_view field, const Json& wanted, const std::vector<float>& values) {
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::string got = fmt::format("{:04x}", delta::to_bf16(values[i]));
-    if (got != wanted.at(i)) return fmt::format("{}[{}]: wanted {}, got {}", field, i, wanted.at(i).dump(), got);
-  }
-  return {};
-}
-
 Outcome check_step(const Json& vector) {
-  const Json& in = vector.at("inputs");
-  const delta::AdamWSettings settings{in.at("lr_used"), in.at("weight_decay"), in.at("beta1"), in.at("beta2"),
-                                      in.at("eps")};
-  std::vector<float> weights = floats(in.at("p_prev"));
-  std::vector<float> exp_avg = floats(in.at("exp_avg_prev"));
-  std::vector<float> exp_avg_sq = floats(in.at("exp_avg_sq_prev"));
-  const std::vector<float> gradients = floats(in.at("grad"));
-  const std::vector<float> before = weights;
-  delta::adamw_step(delta::adamw_scalars(settings, in.at("step")), {weights, exp_avg, exp_avg_sq, gradients});
-  const std::vector<float> after = floats(in.at("p_now"));
-  for (const std::string& miss : {first_miss("exp_avg", floats(in.at("exp_avg")), exp_avg, 0),
-                                  first_miss("exp_avg_sq", floats(in.at("exp_avg_sq")), exp_avg_sq, kTolerance),
-                                  first_miss("p_now", after, weights, kTolerance),
-                                  bf16_miss("true_prev_bf16", vector.at("outputs").at("true_prev_bf16"), before),
-                                  bf16_miss("cur_bf16", vector.at("outputs").at("cur_bf16"), after)}) {
+  for (const std::string& miss : {forward_miss(vector), inversion_miss(vector)}) {
     if (!miss.empty()) return failed(miss);
   }
   return passed();
+}
+
+// Worked examples are float64; elements here are fp32, and a step takes a few roundings.
+std::string example_miss(std::string_view field, double wanted, float got) {
+  constexpr double kRelative = 4.0 / (1 << 24);
+  if (std::abs(got - wanted) <= kRelative * std::abs(wanted)) return {};
+  return fmt::format("{}: wanted {}, got {}", field, wanted, got);
+}
+
+delta::AdamWSettings example_settings(const Json& in) {
+  return {.learning_rate = in.at("lr"),
+          .weight_decay = in.at("weight_decay"),
+          .beta1 = in.at("beta1"),
+          .beta2 = in.at("beta2"),
+          .epsilon = in.at("eps")};
+}
+
+Outcome check_example_steps(const Json& vector) {
+  const Json& in = vector.at("inputs");
+  const delta::AdamWSettings settings = example_settings(in);
+  delta::AdamWPowers powers;
+  delta::AdamWElement element{in.at("param"), 0, 0};
+  for (const Json& wanted : vector.at("expected").at("trace")) {
+    const float gradient = in.at("grads").at(powers.steps());
+    element = delta::adamw_element(powers.next(settings), element, gradient);
+    for (const std::string& miss : {example_miss("param", wanted.at("param"), element.weight),
+                                    example_miss("exp_avg", wanted.at("exp_avg"), element.exp_avg),
+                                    example_miss("exp_avg_sq", wanted.at("exp_avg_sq"), element.exp_avg_sq)}) {
+      if (!miss.empty()) return failed(miss);
+    }
+  }
+  return powers.steps() == in.at("grads").size() ? passed() : failed("the trace has another length");
+}
+
+Outcome check_example_inversion(const Json& vector) {
+  const Json& in = vector.at("inputs");
+  const delta::InversionScalars scalars = delta::inversion_scalars(example_settings(in), in.at("step"));
+  const float previous = delta::invert_adamw(scalars, in.at("param"), in.at("exp_avg"), in.at("exp_avg_sq"));
+  const std::string miss = example_miss("previous_param", vector.at("expected").at("previous_param"), previous);
+  return miss.empty() ? passed() : failed(miss);
 }
 
 }  // namespace
 
 void add_adamw_steps(std::vector<Checker>& registry) {
   registry.push_back({"adamw_steps", "AdamW.step+invert_adamw", check_step});
+  registry.push_back({"spec_examples", "optim.adamw", check_example_steps});
+  registry.push_back({"spec_examples", "optim.adamw_invert", check_example_inversion});
 }
 
 }  // namespace areal::vectors

@@ -92,6 +92,9 @@ int run_folder(const std::filesystem::path& folder) {
   add_spec_examples(registry);
   add_adamw_steps(registry);
   add_bf16_boundary(registry);
+  add_adamw_boundary(registry);
+  add_tensor_fingerprint(registry);
+  add_dte_config(registry);
   std::vector<std::filesystem::path> paths;
   std::error_code problem;
   for (const auto& entry : std::filesystem::directory_iterator(folder, problem)) {

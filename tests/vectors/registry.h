@@ -40,5 +40,8 @@ void add_config_gates(std::vector<Checker>& registry);
 void add_spec_examples(std::vector<Checker>& registry);
 void add_adamw_steps(std::vector<Checker>& registry);
 void add_bf16_boundary(std::vector<Checker>& registry);
+void add_adamw_boundary(std::vector<Checker>& registry);
+void add_tensor_fingerprint(std::vector<Checker>& registry);
+void add_dte_config(std::vector<Checker>& registry);
 
 }  // namespace areal::vectors
