@@ -136,12 +136,14 @@ TEST(GoodScenarios, FailoverIsTheFirstForm) {
   EXPECT_EQ(scenario.expect.published, 12U);
 }
 
-// Each key of the table is written with a value that is not its default and must come back.
+// Each key of the table is written with a value that is not its default and must come back; but for train.lora,
+// train.update, train.delta.minibatches and rollout.placement, of which only the default is simulated.
 const std::string kFull = R"(scenario:
   name: full
   why: "it's \"all\" here:\n- really"
   model: {kind: qwen3_0_6b, live: all, renamed: 3}
-  train: {backend: "fsdp:d2", step_time: 1s, learning_rate: 1e-5, weight_decay: 0, beta1: 0.8, beta2: 0.99, epsilon: 1e-7}
+  train: {backend: "fsdp:d2", step_time: 1s, learning_rate: 1e-5, weight_decay: 0, beta1: 0.8, beta2: 0.99, epsilon: 1e-7,
+    delta: {enabled: false, method: other, anchor_interval: 20, window: 64MB}, checkpoint: 4}
   rollout:
     {backend: "vllm:d2t2", batch: 2, samples: 3, max_new_tokens: 7, concurrent: 9, staleness: {max: 4, enforce: true},
      pause: in_place, grace: 1ms, tokens_per_second: 11}
@@ -171,6 +173,10 @@ TEST(GoodScenarios, EveryKeyComesBackFromTheResolvedForm) {
   EXPECT_EQ(twice.why, "it's \"all\" here:\n- really");
   EXPECT_EQ(twice.links.bandwidth, 1ULL << 30);
   EXPECT_EQ(twice.work.init_timeout, 5400_s);
+  EXPECT_EQ(twice.train.delta.method, "other");
+  EXPECT_EQ(twice.train.delta.anchor_interval, 20);
+  EXPECT_EQ(twice.train.delta.window, 64'000'000U);
+  EXPECT_EQ(twice.train.checkpoint_every, 4U);
   EXPECT_TRUE(twice.rollout.enforce_staleness);
   EXPECT_TRUE(twice.rules[0].match.is_input);
   EXPECT_EQ(twice.rules[0].set[1].value, "#x");
@@ -200,6 +206,26 @@ TEST(Overrides, SetNestedValuesListItemsAndShortForms) {
   EXPECT_EQ(scenario.links.latency.most, 1_ms);
   EXPECT_EQ(scenario.faults[1].chance->denominator, 9U);
   EXPECT_EQ(scenario.rollout.staleness, 3U);
+}
+
+TEST(Overrides, ReachIntoWhatTheFileHasInShortForm) {
+  const std::string text = kSmall +
+                           "  model: qwen3_0_6b\n  rollout: {staleness: 2}\n  defect: some\n  with_defect: {}\n"
+                           "  train: {checkpoint: 3}\n";
+  const Scenario scenario = good(text, {"model.live=all", "rollout.staleness.enforce=true", "defect.seat=judge",
+                                        "train.delta=true", "train.delta.anchor_interval=4"});
+  EXPECT_EQ(scenario.model.kind, "qwen3_0_6b");
+  EXPECT_TRUE(scenario.model.live_all);
+  EXPECT_EQ(scenario.rollout.staleness, 2U);
+  EXPECT_TRUE(scenario.rollout.enforce_staleness);
+  EXPECT_EQ(scenario.defect, "some");
+  EXPECT_EQ(scenario.defect_seat, "judge");
+  EXPECT_TRUE(scenario.train.delta.enabled);
+  EXPECT_EQ(scenario.train.delta.anchor_interval, 4);
+  EXPECT_EQ(scenario.train.checkpoint_every, 3U);
+  const ReadScenario typo = read_scenario(text, "test.yaml", {"model.lvie=all"});
+  ASSERT_EQ(typo.problems.size(), 1U);
+  EXPECT_NE(typo.problems[0].text.find("did you mean 'live'"), std::string::npos) << typo.problems[0].text;
 }
 
 TEST(Overrides, WrongOnesAreProblemsWithoutALine) {
