@@ -43,5 +43,6 @@ void add_bf16_boundary(std::vector<Checker>& registry);
 void add_adamw_boundary(std::vector<Checker>& registry);
 void add_tensor_fingerprint(std::vector<Checker>& registry);
 void add_dte_config(std::vector<Checker>& registry);
+void add_dte_codec(std::vector<Checker>& registry);
 
 }  // namespace areal::vectors

@@ -1,7 +1,8 @@
-// Vectors of transfer plans: global order, plans of each rank, refusals, default cut dimensions.
+// Vectors of transfer plans: global order, plans of each rank, refusals, default cut dimensions, schedule of a delta.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "engine/delta/schedule.h"
 #include "engine/proto/sharding.h"
 #include "engine/proto/transfer_plan.h"
 #include "tests/vectors/registry.h"
@@ -111,11 +112,41 @@ Outcome check_cut_dimension(const Json& vector) {
   return expect_equal(vector.at("outputs"), {{"dims", dims}});
 }
 
+// A rank's meetings by round: the peers of each of its phases, and what it does in phase 0 and in phase 1.
+Result<Json> rounds_of(std::uint32_t world, std::uint32_t rank) {
+  const Result<std::vector<delta::Meeting>> meetings = delta::recursive_schedule(world, rank);
+  if (!meetings) return meetings.error();
+  Json rounds = Json::array();
+  for (const delta::Meeting& meeting : *meetings) {
+    if (meeting.round == rounds.size()) rounds.push_back({{"peers", {Json::array(), Json::array()}}, {"order", {}}});
+    Json& round = rounds.back();
+    round["peers"].at(meeting.phase).push_back(meeting.peer);
+    if (round["order"].size() == meeting.phase) round["order"].push_back(meeting.sends ? "send" : "recv");
+  }
+  for (Json& round : rounds) {
+    if (round["peers"][0] != round["peers"][1]) return Error{Errc::kInvalid, "phases of other peers"};
+    round["peers"] = Json(round["peers"][0]);
+  }
+  return rounds;
+}
+
+Outcome check_schedule(const Json& vector) {
+  const std::uint32_t world = vector.at("inputs").at("world_size");
+  Json by_rank = Json::array();
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    const Result<Json> rounds = rounds_of(world, rank);
+    if (!rounds) return failed("refused: " + rounds.error().detail);
+    by_rank.push_back(*rounds);
+  }
+  return expect_equal(vector.at("outputs"), {{"rounds_by_rank", by_rank}});
+}
+
 }  // namespace
 
 void add_transfer_plan(std::vector<Checker>& registry) {
   registry.push_back({"transfer_plan", "TransferPlanBuilder", check_plan});
   registry.push_back({"transfer_plan", "get_default_sharding_dim", check_cut_dimension});
+  registry.push_back({"transfer_plan", "recursive_schedule", check_schedule});
 }
 
 }  // namespace areal::vectors
