@@ -32,10 +32,10 @@ struct Arguments {
   Half half = Half::kNone;
   bool quiet = false;
   bool from_decisions = false;  // replay: take the recorded decisions instead of the seed's.
-  bool history = false;
-  std::string node;        // dump: pattern.
-  std::string kind;        // dump.
-  std::uint64_t from = 0;  // dump: first event.
+  bool history = false;         // diff: compare what the runs came to instead of every line.
+  std::string node;             // dump: pattern.
+  std::string kind;             // dump.
+  std::uint64_t from = 0;       // dump: first event.
   std::uint64_t to = UINT64_MAX;
 };
 

@@ -133,6 +133,9 @@ TEST_F(Options, MistakesAreNamedWithWhatWasMeant) {
 
 TEST_F(Options, OtherSubcommandsTakeTheirWords) {
   EXPECT_EQ(good({"diff", run_db_, run_db_}).files.size(), 2U);
+  EXPECT_FALSE(good({"diff", run_db_, run_db_}).history);
+  EXPECT_TRUE(good({"diff", "--history", run_db_, run_db_}).history);
+  EXPECT_TRUE(contains(refused({"dump", run_db_, "--history"}), "does not belong to 'dump'"));
   EXPECT_TRUE(good({"replay", run_db_, "--decisions"}).from_decisions);
   const Arguments dump = good({"dump", run_db_, "--node", "engine.*", "--kind", "told", "--from", "3", "--to", "9"});
   EXPECT_EQ(dump.node, "engine.*");
@@ -177,6 +180,7 @@ TEST_F(Options, HelpNamesEverySubcommandAndOption) {
   EXPECT_EQ(parse({"diff", "--help"}).exit_code, 0);
   const std::string of_diff = testing::internal::GetCapturedStdout();
   EXPECT_TRUE(contains(of_diff, "areal-sim diff A.db B.db"));
+  EXPECT_TRUE(contains(of_diff, "--history"));
   EXPECT_FALSE(contains(of_diff, "--seed"));
 }
 
