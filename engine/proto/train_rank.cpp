@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/base/check.h"
+
 namespace areal::proto {
 namespace {
 
@@ -9,8 +11,12 @@ constexpr TimerId kShardsTimer{1};
 
 }  // namespace
 
-TrainRank::TrainRank(TrainRankOptions options, ClusterMap cluster)
-    : options_(options), cluster_(std::move(cluster)), held_(options.shard_limit), calls_(options.calls) {}
+TrainRank::TrainRank(TrainRankOptions options, ClusterMap cluster, ReducePolicy reduces)
+    : options_(options),
+      cluster_(std::move(cluster)),
+      reduces_(reduces),
+      held_(options.shard_limit),
+      calls_(options.calls) {}
 
 void TrainRank::step(const Input& input, Outbox& out) {
   if (const auto* started = std::get_if<port::Started>(&input)) {
@@ -20,10 +26,23 @@ void TrainRank::step(const Input& input, Outbox& out) {
     on_message(*message, out);
   } else if (const auto* done = std::get_if<port::ComputeDone>(&input)) {
     on_compute(*done, out);
+  } else if (const auto* reduced = std::get_if<port::BatchDone>(&input)) {
+    on_reduced(*reduced, out);
+  } else if (const auto* joined = std::get_if<port::GroupJoined>(&input)) {
+    on_joined(*joined, out);
+  } else if (const auto* aborted = std::get_if<port::GroupAborted>(&input)) {
+    on_aborted(*aborted, out);
   } else if (const auto* fired = std::get_if<port::TimerFired>(&input)) {
     on_timer(*fired, out);
   }
-  AREAL_CHECK(!running_.has_value() || running_->version != 0);
+  check_invariants();
+}
+
+void TrainRank::check_invariants() const {
+  AREAL_CHECK(!running_.has_value() || joined_);
+  AREAL_CHECK(!saving_.has_value() || joined_);
+  AREAL_CHECK(!joined_ || !joining_.has_value());
+  AREAL_CHECK(!joined_ || group_ == training_epoch_);
 }
 
 void TrainRank::on_message(const port::MessageIn& message, Outbox& out) {
@@ -37,8 +56,9 @@ void TrainRank::on_message(const port::MessageIn& message, Outbox& out) {
     return;
   }
   if (!callee->admit(message, out)) return;
-  const bool known = dispatch_record<AssignShard, TrainStep, SetVersion, DropBatch, QueryBatch>(
-      message.body, [&](const auto& body) { on(message, body, out); });
+  const bool known =
+      dispatch_record<AssignShard, TrainStep, SetVersion, DropBatch, QueryBatch, JoinTraining, SaveCheckpoint>(
+          message.body, [&](const auto& body) { on(message, body, out); });
   if (!known) out.note(port::Refused{message.body.kind, Refusal::kUnknown, message.from, 0});
 }
 
@@ -81,7 +101,7 @@ void TrainRank::on_shard(const PendingRequest& asked, const Record& body, Outbox
   });
   held_.edit({fetch.batch, fetch.shard}, [&](HeldShard& held) { held = result; });
   if (result.state == HoldState::kHeld) out.note(port::ShardFetched{fetch.shard, fetch.batch});
-  compute_if_ready(out);
+  begin_if_ready(out);
 }
 
 void TrainRank::on(const port::MessageIn& message, const DropBatch& drop, Outbox& out) {
@@ -111,79 +131,16 @@ bool TrainRank::is_data_head() const {
   return std::ranges::find(cluster_.data_heads, options_.rank) != cluster_.data_heads.end();
 }
 
-// ---- Steps ----
-
 void TrainRank::on(const port::MessageIn& message, const SetVersion& set, Outbox& out) {
   published_ = set.version;
   callee_of(message)->reply(Callee::key_of(message), Ack{}, out);
 }
 
-void TrainRank::on(const port::MessageIn& message, const TrainStep& train, Outbox& out) {
-  const auto answer = [&](Outcome outcome) {
-    loop_callee_.reply(Callee::key_of(message), StepDone{train.step, train.version, outcome}, out);
-  };
-  const auto refuse = [&](Refusal reason, Outcome outcome) {
-    out.note(port::Refused{TrainStep::kKind, reason, message.from, train.version});
-    answer(outcome);
-  };
-  if (message.from_slot != kTrainLoopSlot) {
-    out.note(port::Refused{TrainStep::kKind, Refusal::kUnknown, message.from, message.from_slot.value});
-    return;
-  }
-  if (running_.has_value()) {
-    const bool same = running_->version == train.version && running_->seed == train.seed;
-    if (!same) return refuse(Refusal::kBusy, Outcome::kRefused);
-    running_->request = message.request;  // The asker gave up on the request before.
-    return;
-  }
-  if (version_ != 0 && train.version == version_ && train.seed == seed_) return answer(Outcome::kOk);
-  const bool follows = train.version != 0 && (version_ == 0 || train.version == version_ + 1);
-  if (!follows) return refuse(Refusal::kVersionOrder, Outcome::kMismatch);
-  running_ = RunningStep{message.from, message.request, train.step, train.version,
-                         train.batch,  train.shards,    train.seed, OpId{}};
-  out.push(port::ArmTimer{kShardsTimer, options_.shards_timeout});
-  compute_if_ready(out);
-}
-
-void TrainRank::compute_if_ready(Outbox& out) {
-  if (!running_.has_value() || running_->op != OpId{}) return;
-  std::uint64_t fetched = 0;
-  for (const auto& [key, held] : held_) {
-    if (key.batch != running_->batch) continue;
-    if (held.state == HoldState::kMissing) return end_step(Outcome::kFailed, out);
-    if (held.state == HoldState::kHeld) ++fetched;
-  }
-  if (fetched < running_->shards) return;
-  out.push(port::DisarmTimer{kShardsTimer});
-  running_->op = OpId{++last_op_};
-  port::StartCompute compute;
-  compute.op = running_->op;
-  compute.what = port::ComputeKind::kTrainStep;
-  compute.version = running_->version;
-  compute.seed = running_->seed;
-  out.push(compute);
-}
-
-void TrainRank::on_compute(const port::ComputeDone& done, Outbox& out) {
-  if (!running_.has_value() || running_->op == OpId{} || running_->op != done.op) return;
-  if (done.outcome == Outcome::kOk) {
-    version_ = running_->version;
-    seed_ = running_->seed;
-    out.note(port::StepTrained{running_->step, running_->version, options_.rank, done.digest});
-  }
-  end_step(done.outcome, out);
-}
-
-void TrainRank::end_step(Outcome outcome, Outbox& out) {
-  const RunningStep ended = *running_;
-  running_.reset();
-  if (ended.op == OpId{}) out.push(port::DisarmTimer{kShardsTimer});
-  loop_callee_.reply({ended.from, ended.request}, StepDone{ended.step, ended.version, outcome}, out);
-}
+// ---- Common ----
 
 void TrainRank::on_timer(const port::TimerFired& fired, Outbox& out) {
   if (fired.timer == kShardsTimer) {
-    if (running_.has_value() && running_->op == OpId{}) end_step(Outcome::kTimedOut, out);
+    if (running_.has_value() && running_->stage == StepStage::kShards) end_step(Outcome::kTimedOut, out);
     return;
   }
   const Caller::FiredResult result = calls_.on_timer(fired, out);
@@ -194,11 +151,11 @@ void TrainRank::list_waits(WaitList& waits) const {
   for (const auto& entry : calls_.pending()) {
     waits.push_back({entry.value.to, "shard data", from_record<FetchShard>(entry.value.body).shard.value});
   }
+  if (joining_.has_value()) waits.push_back({NodeId{}, to_text(joining_->stage), joining_->asked.training_epoch});
+  if (saving_.has_value()) waits.push_back({NodeId{}, "checkpoint to be written", saving_->asked.version});
   if (!running_.has_value()) return;
-  if (running_->op == OpId{})
-    waits.push_back({cluster_.store, "shards of the batch", running_->batch.value});
-  else
-    waits.push_back({NodeId{}, "train step", running_->version});
+  const bool for_shards = running_->stage == StepStage::kShards;
+  waits.push_back({for_shards ? cluster_.store : NodeId{}, to_text(running_->stage), running_->asked.version});
 }
 
 }  // namespace areal::proto
