@@ -1,6 +1,5 @@
 // What the two topics with AdamW vectors have in common.
 #pragma once
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "engine/delta/adamw.h"
