@@ -14,12 +14,12 @@ void FenceJudge::on_event(const port::TraceEvent& event, Violations& out) {
   const Record& record = subject(event);
   if (const auto gone = incarnations_.renewed(event)) writing_.erase(*gone);
   if (record.kind == port::StartCompute::kKind) {
-    if (from_record<port::StartCompute>(record).what == port::ComputeKind::kApply) writing_[event.node] = event.seq;
+    if (applies(from_record<port::StartCompute>(record).what)) writing_[event.node] = event.seq;
   } else if (record.kind == port::ComputeDone::kKind) {
     const auto done = from_record<port::ComputeDone>(record);
     const bool fenced = done.what == port::ComputeKind::kFence && done.outcome == port::Outcome::kOk;
     // An apply that failed has nothing to report as written.
-    const bool failed = done.what == port::ComputeKind::kApply && done.outcome != port::Outcome::kOk;
+    const bool failed = applies(done.what) && done.outcome != port::Outcome::kOk;
     if (fenced || failed) writing_.erase(event.node);
   } else if (record.kind == port::AbortGroup::kKind) {
     // The update is given up: what is met from here on is of another epoch, which says nothing about these weights.

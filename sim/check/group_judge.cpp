@@ -11,20 +11,34 @@ bool is_payload(BatchKind kind) { return kind == BatchKind::kSend || kind == Bat
 
 // Whether two batches may meet.
 bool agree(const PostBatch& a, const PostBatch& b) {
-  if (a.tag != b.tag || a.version != b.version) return false;
+  if (a.tag != b.tag || a.version != b.version || a.round != b.round || a.part != b.part) return false;
   if (is_payload(a.kind)) return is_payload(b.kind);
   if (a.kind != b.kind || a.dtype != b.dtype || a.elements != b.elements || a.bytes != b.bytes) return false;
   return a.kind != BatchKind::kBarrier || (a.value == b.value && a.count == b.count);
 }
 
 std::string words_of(const PostBatch& batch) {
-  return say(to_text(batch.kind), " with tag ", batch.tag, " of version ", batch.version, " (", batch.elements,
+  const std::string part = is_payload(batch.kind)             ? say(" of ", to_text(batch.round), " pass ", batch.part)
+                           : batch.kind == BatchKind::kReduce ? say(" of window ", batch.part)
+                                                              : std::string();
+  return say(to_text(batch.kind), part, " with tag ", batch.tag, " of version ", batch.version, " (", batch.elements,
              " elements, ", batch.bytes, " bytes)");
 }
 
 bool size_fits(const PostBatch& batch) {
   const auto dtype = static_cast<std::size_t>(batch.dtype);
-  return dtype < kDTypeCount && batch.bytes == batch.elements * size_of(batch.dtype);
+  if (dtype >= kDTypeCount) return false;
+  // Counts are int32, and so are the indices that go with changed elements.
+  constexpr std::uint64_t kIndexBytes = 4;
+  switch (batch.round) {
+    case port::Round::kDense:
+      return batch.bytes == batch.elements * size_of(batch.dtype);
+    case port::Round::kCounts:
+      return batch.bytes == batch.elements * kIndexBytes;
+    case port::Round::kData:
+      return batch.bytes == batch.elements * (kIndexBytes + size_of(batch.dtype));
+  }
+  return false;
 }
 
 }  // namespace
@@ -112,11 +126,12 @@ void GroupJudge::on_post(const port::TraceEvent& event, const PostBatch& batch, 
   Member* member = member_of(*group, event.node);
   if (member == nullptr) return;
   const Posted post{event.seq, batch, false};
-  if (group->backend == port::Backend::kNccl && !is_payload(batch.kind)) {
+  const bool is_control = !is_payload(batch.kind) && batch.kind != BatchKind::kReduce;
+  if (group->backend == port::Backend::kNccl && is_control) {
     report(event, InvariantId::kGlooCtrl, *member, post, " on an NCCL group", out);
   }
   if (is_payload(batch.kind) && !size_fits(batch)) {
-    report(event, InvariantId::kXferDtype, *member, post, say(": not its elements times ", to_text(batch.dtype)), out);
+    report(event, InvariantId::kXferDtype, *member, post, say(": not its elements in ", to_text(batch.dtype)), out);
   }
   const std::uint64_t number = member->posted++;
   if (number < group->first) return;
@@ -248,8 +263,10 @@ void GroupJudge::judge_sizes(const port::TraceEvent& event, const Group& group, 
   if (dtypes_differ || (sent == received && bytes_sent == bytes_received)) return;
   // Totals do not tell who is wrong.
   const bool only_bytes = sent == received;
+  const bool is_sparse = meeting.posts.front().batch.round != port::Round::kDense;
+  const InvariantId unequal = is_sparse ? InvariantId::kDeltaNnzSlots : InvariantId::kInv6;
   Violation found = violation_at(
-      only_bytes ? InvariantId::kXferDtype : InvariantId::kInv6, event,
+      only_bytes ? InvariantId::kXferDtype : unequal, event,
       say("group ", meeting.posts.front().batch.group, ", tag ", meeting.posts.front().batch.tag, ": senders send ",
           sent, " elements (", bytes_sent, " bytes), receivers expect ", received, " (", bytes_received, " bytes)"));
   found.node = {};

@@ -24,6 +24,11 @@ inline const Record& subject(const port::TraceEvent& event) {
   return event.record.kind == port::Note::kKind ? event.body : event.record;
 }
 
+// Whether this writes over live weights.
+constexpr bool applies(port::ComputeKind what) {
+  return what == port::ComputeKind::kApply || what == port::ComputeKind::kApplyDelta;
+}
+
 // A number that a judge measured, such as the greatest staleness.
 struct Measure {
   std::string_view name;

@@ -32,6 +32,8 @@ struct JudgeSetup {
   std::uint32_t batch_size = 1;
   std::uint32_t max_staleness = 0;
   bool enforce_staleness = false;
+  bool delta = false;                 // Updates send what changed where they can.
+  std::uint32_t anchor_interval = 0;  // Deltas between two full updates at most; 0: any number.
 
   // Null if the node is not declared.
   [[nodiscard]] const JudgeNode* find(NodeId id) const;

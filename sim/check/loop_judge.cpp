@@ -7,15 +7,21 @@ using port::LoopPhase;
 
 namespace {
 
-bool is_repair(LoopPhase phase) { return phase >= LoopPhase::kRepairPause; }
+bool is_repair(LoopPhase phase) { return phase >= LoopPhase::kRepairPause && phase <= LoopPhase::kRepairAnnounce; }
 bool is_update(LoopPhase phase) { return phase == LoopPhase::kUpdate || phase == LoopPhase::kRepairUpdate; }
+// The place of a phase in its step; the checkpoint comes after training.
+int place_of(LoopPhase phase) {
+  return phase == LoopPhase::kCheckpoint ? 2 * static_cast<int>(LoopPhase::kTrain) + 1 : 2 * static_cast<int>(phase);
+}
 
 }  // namespace
 
 std::span<const KindId> LoopJudge::interest() const {
-  static constexpr std::array<KindId, 8> kWanted{
-      port::PhaseEntered::kKind, port::VersionSet::kKind, port::VersionPublished::kKind, port::StepTrained::kKind,
-      port::PauseChanged::kKind, port::Admitted::kKind,   Incarnations::kStarted,        Incarnations::kChanged};
+  static constexpr std::array<KindId, 10> kWanted{port::PhaseEntered::kKind,      port::VersionSet::kKind,
+                                                  port::VersionPublished::kKind,  port::StepTrained::kKind,
+                                                  port::PauseChanged::kKind,      port::Admitted::kKind,
+                                                  port::CollectiveEntered::kKind, port::TrainingWorldChanged::kKind,
+                                                  Incarnations::kStarted,         Incarnations::kChanged};
   return kWanted;
 }
 
@@ -34,11 +40,18 @@ void LoopJudge::on_event(const port::TraceEvent& event, Violations& out) {
     on_pause(event, from_record<port::PauseChanged>(record), out);
   } else if (record.kind == port::Admitted::kKind) {
     on_admitted(event, from_record<port::Admitted>(record), out);
+  } else if (record.kind == port::CollectiveEntered::kKind) {
+    on_entered(event, from_record<port::CollectiveEntered>(record), out);
+  } else if (record.kind == port::TrainingWorldChanged::kKind) {
+    on_world(from_record<port::TrainingWorldChanged>(record));
   }
 }
 
 void LoopJudge::forget(NodeId node) {
-  if (node == controller_) begun_ = false;
+  if (node == controller_) {
+    begun_ = restored_ = false;
+    restored_version_ = restored_step_ = 0;
+  }
   set_.erase_if([&](const auto& key, Version) { return key.first == node; });
   const JudgeNode* known = setup_->find(node);
   if (known == nullptr || known->infer_rank == kNoRank) return;
@@ -52,13 +65,35 @@ bool LoopJudge::updates() const {
   return begun_ && (moves || repairs);
 }
 
+void LoopJudge::on_world(const port::TrainingWorldChanged& world) {
+  published_ = std::min(published_, world.version);
+  restored_version_ = world.version;
+  restored_step_ = world.step;
+  set_.clear();
+  // The ranks hold what the step before made, also those that never said so.
+  for (auto& entry : trained_) entry.value = {world.step == 0 ? 0 : world.step - 1, world.step != 0};
+}
+
+bool LoopJudge::may_move_to(std::uint64_t step) const {
+  if (step == step_ + 1) return true;
+  // The update that gives the engines the restored version belongs to the step that made it, or to the one that is
+  // next.
+  return phase_ == LoopPhase::kRecover && (step == restored_step_ || step + 1 == restored_step_);
+}
+
 bool LoopJudge::may_follow(LoopPhase next) const {
+  if (next == LoopPhase::kRecover) return phase_ != LoopPhase::kDone;
+  if (phase_ == LoopPhase::kRecover) {
+    return next == LoopPhase::kPauseRollout || next == LoopPhase::kCollect || next == LoopPhase::kDone;
+  }
+  if (restored_ && phase_ == LoopPhase::kResume && next == LoopPhase::kCollect) return true;
   if (is_repair(phase_)) {
     return is_repair(next) ? next >= phase_ && next <= static_cast<LoopPhase>(static_cast<int>(phase_) + 1)
                            : phase_ == LoopPhase::kRepairAnnounce && next == LoopPhase::kCollect;
   }
   if (is_repair(next)) return phase_ == LoopPhase::kCollect && next == LoopPhase::kRepairPause;
-  return next >= phase_ || (phase_ == LoopPhase::kPauseGeneration && next == LoopPhase::kPauseRollout);
+  return place_of(next) >= place_of(phase_) ||
+         (phase_ == LoopPhase::kPauseGeneration && next == LoopPhase::kPauseRollout);
 }
 
 Violation LoopJudge::found_at(const port::TraceEvent& event, InvariantId invariant, const std::string& why) const {
@@ -71,9 +106,10 @@ Violation LoopJudge::found_at(const port::TraceEvent& event, InvariantId invaria
 void LoopJudge::on_phase(const port::TraceEvent& event, const port::PhaseEntered& phase, Violations& out) {
   controller_ = event.node;
   if (begun_ && phase.step != step_) {
-    if (phase.step != step_ + 1) {
+    if (!may_move_to(phase.step)) {
       out.add(found_at(event, InvariantId::kLoopMono, say(" entered step ", phase.step, " after step ", step_)));
-    } else if (phase.phase != LoopPhase::kCollect && phase.phase != LoopPhase::kDone) {
+    } else if (phase_ == LoopPhase::kRecover ? !may_follow(phase.phase)
+                                             : phase.phase != LoopPhase::kCollect && phase.phase != LoopPhase::kDone) {
       out.add(found_at(event, InvariantId::kLoopOrder,
                        say(" began step ", phase.step, " with phase ", to_text(phase.phase))));
     }
@@ -86,12 +122,15 @@ void LoopJudge::on_phase(const port::TraceEvent& event, const port::PhaseEntered
   step_ = phase.step;
   phase_ = phase.phase;
   phase_seq_ = event.seq;
+  if (phase_ == LoopPhase::kRecover) restored_ = true;
+  if (phase_ == LoopPhase::kCollect || phase_ == LoopPhase::kTrain) restored_ = false;
   if (phase.phase == LoopPhase::kUpdate) judge_trained(event, phase, out);
   if (is_update(phase.phase)) judge_paused(event, phase, out);
 }
 
 void LoopJudge::judge_trained(const port::TraceEvent& event, const port::PhaseEntered& phase, Violations& out) const {
-  if (trained_.empty()) return;  // Nobody ever said that it trained: there is nothing to compare with.
+  // Nobody ever said that it trained, or what is moved was read back: there is nothing to compare with.
+  if (trained_.empty() || restored_) return;
   for (const JudgeNode& node : setup_->nodes) {
     if (node.train_rank == kNoRank) continue;
     const Trained* trained = trained_.find(node.id);
@@ -130,8 +169,24 @@ void LoopJudge::on_admitted(const port::TraceEvent& event, const port::Admitted&
   out.add(std::move(found));
 }
 
+void LoopJudge::on_entered(const port::TraceEvent& event, const port::CollectiveEntered& entered,
+                           Violations& out) const {
+  if (!setup_->pause_around_update || !begun_) return;
+  for (const auto& [engine, pause] : pauses_) {
+    if (pause.on || !pause.known) continue;
+    Violation found = found_at(event, InvariantId::kInv6,
+                               say(" entered the collectives of version ", entered.version, " while engine ", engine,
+                                   " still generated: the others wait until all have paused"));
+    found.version = entered.version;
+    found.related.push_back(pause.seq);
+    return out.add(std::move(found));
+  }
+}
+
 void LoopJudge::on_version(const port::TraceEvent& event, const port::VersionSet& set, Violations& out) {
-  Version& last = set_[{event.node, set.role}];
+  const std::pair key{event.node, set.role};
+  if (!set_.contains(key)) set_[key] = restored_version_;
+  Version& last = set_[key];
   if (set.version > published_) {
     Violation found = found_at(event, InvariantId::kLoopOrder,
                                say(" set version ", set.version, " of the ", to_text(set.role),

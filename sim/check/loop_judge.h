@@ -6,6 +6,11 @@
 //
 // A repair interrupts collecting and nothing else: it pauses, updates and announces in this order, comes back to the
 // same collecting, and is held to the same pause.
+//
+// A recovery interrupts any phase. TrainingWorldChanged says to which version and step it leads; from there the loop
+// moves the restored version to the engines or goes on collecting, and versions grow from the restored one again. A
+// rank that enters an update's collectives while an engine still generates did not wait for what the others wait for:
+// INV-6.
 #pragma once
 #include "sim/check/flat.h"
 #include "sim/check/incarnations.h"
@@ -37,6 +42,10 @@ class LoopJudge final : public JudgeOf<LoopJudge> {
   void on_admitted(const port::TraceEvent& event, const port::Admitted& admitted, Violations& out) const;
   void judge_trained(const port::TraceEvent& event, const port::PhaseEntered& phase, Violations& out) const;
   void judge_paused(const port::TraceEvent& event, const port::PhaseEntered& phase, Violations& out) const;
+  void on_entered(const port::TraceEvent& event, const port::CollectiveEntered& entered, Violations& out) const;
+  void on_world(const port::TrainingWorldChanged& world);
+  // Whether a phase of another step may be next.
+  [[nodiscard]] bool may_move_to(std::uint64_t step) const;
   [[nodiscard]] Violation found_at(const port::TraceEvent& event, InvariantId invariant, const std::string& why) const;
   [[nodiscard]] bool updates() const;
   // Whether `next` may follow the present phase within one step.
@@ -49,7 +58,10 @@ class LoopJudge final : public JudgeOf<LoopJudge> {
   std::uint64_t step_ = 0;
   port::LoopPhase phase_ = port::LoopPhase::kCollect;
   std::uint64_t phase_seq_ = 0;
-  Version published_ = 0;
+  Version published_ = 0;  // The greatest since training last went back.
+  bool restored_ = false;  // Nothing was collected since the last recovery.
+  Version restored_version_ = 0;
+  std::uint64_t restored_step_ = 0;                   // That comes next.
   Flat<std::pair<NodeId, port::Role>, Version> set_;  // The last one set.
   Flat<NodeId, Trained> trained_;
   Flat<EngineId, Pause> pauses_;

@@ -30,10 +30,10 @@ bool may_move(PairState from, PairState to) {
 }  // namespace
 
 std::span<const KindId> PairJudge::interest() const {
-  static constexpr std::array<KindId, 8> kWanted{port::PairChanged::kKind,       port::UpdateStarted::kKind,
-                                                 port::UpdateEnded::kKind,       port::VersionPublished::kKind,
-                                                 port::CollectiveEntered::kKind, port::Exported::kKind,
-                                                 Incarnations::kStarted,         Incarnations::kChanged};
+  static constexpr std::array<KindId, 9> kWanted{
+      port::PairChanged::kKind,          port::UpdateStarted::kKind,     port::UpdateEnded::kKind,
+      port::VersionPublished::kKind,     port::CollectiveEntered::kKind, port::Exported::kKind,
+      port::TrainingWorldChanged::kKind, Incarnations::kStarted,         Incarnations::kChanged};
   return kWanted;
 }
 
@@ -54,6 +54,11 @@ void PairJudge::on_event(const port::TraceEvent& event, Violations& out) {
     on_published(event, from_record<port::VersionPublished>(record), out);
   } else if (record.kind == port::Exported::kKind) {
     on_exported(from_record<port::Exported>(record));
+  } else if (record.kind == port::TrainingWorldChanged::kKind) {
+    const Version version = from_record<port::TrainingWorldChanged>(record).version;
+    ++history_;
+    // What was read back may be given to the engines again.
+    last_ = version == 0 ? 0 : std::min(last_, version - 1);
   } else if (record.kind == port::CollectiveEntered::kKind) {
     const auto entered = from_record<port::CollectiveEntered>(record);
     if (entered.epoch <= epoch_) return;
@@ -86,7 +91,7 @@ void PairJudge::on_pair(const port::TraceEvent& event, const port::PairChanged& 
   }
   if (pair.state == PairState::kConnected && pair.version > 0) {
     const bool was_published =
-        std::ranges::any_of(published_, [&](const auto& entry) { return entry.key.second == pair.version; });
+        std::ranges::any_of(published_, [&](const auto& entry) { return entry.key.version == pair.version; });
     if (!was_published) {
       report(event, InvariantId::kPairVersion, pair.version, state_seq_,
              say(" says that version ", pair.version, " is the last published one, but it never was"), out);
@@ -106,6 +111,7 @@ void PairJudge::on_started(const port::TraceEvent& event, const port::UpdateStar
            out);
   }
   open_update_ = event.seq;
+  update_history_ = history_;
 }
 
 void PairJudge::on_exported(const port::Exported& exported) {
@@ -120,7 +126,7 @@ void PairJudge::on_published(const port::TraceEvent& event, const port::VersionP
   const bool exported = export_key_.epoch == published.epoch && export_key_.version == published.version &&
                         export_key_.attempt == published.attempt;
   const Digest128 bytes = exported ? exported_.total : Digest128{};
-  const std::pair key{published.epoch, published.version};
+  const Key key{update_history_, published.epoch, published.version};
   if (const Published* before = published_.find(key)) {
     const bool other_bytes = exported && before->exported != Digest128{} && before->exported != bytes;
     report(event, InvariantId::kPairVersion, published.version, before->seq,
@@ -129,15 +135,14 @@ void PairJudge::on_published(const port::TraceEvent& event, const port::VersionP
            out);
     return;
   }
-  for (const auto& [earlier, fact] : published_) {
-    if (earlier.first != published.epoch || earlier.second < published.version) continue;
-    report(
-        event, InvariantId::kPairVersion, published.version, fact.seq,
-        say(" published version ", published.version, " after version ", earlier.second, " of epoch ", published.epoch),
-        out);
-    break;
-  }
   published_[key] = {event.seq, bytes};
+  if (update_history_ != history_) return;  // Begun before training went back, and late.
+  if (published.version <= last_) {
+    report(event, InvariantId::kPairVersion, published.version, last_seq_,
+           say(" published version ", published.version, " of epoch ", published.epoch, " after version ", last_), out);
+  }
+  last_ = std::max(last_, published.version);
+  last_seq_ = event.seq;
 }
 
 }  // namespace areal::sim

@@ -2,6 +2,9 @@
 //
 // The arrows are those of the pair state machine; saying the same state again is no move. A gateway that restarts
 // begins anew: what the one before had open is forgotten.
+//
+// A recovery of training begins a new history at an earlier version: from there versions are published again, also with
+// other bytes, but never twice within one history.
 #pragma once
 #include "sim/check/flat.h"
 #include "sim/check/incarnations.h"
@@ -17,6 +20,12 @@ class PairJudge final : public JudgeOf<PairJudge> {
   void on_event(const port::TraceEvent& event, Violations& out) override;
 
  private:
+  struct Key {
+    std::uint64_t history = 0;
+    Epoch epoch = 0;
+    Version version = 0;
+    auto operator<=>(const Key&) const = default;
+  };
   struct Published {
     std::uint64_t seq = 0;
     Digest128 exported;  // Sum of what senders exported for it; zero if nobody said.
@@ -35,8 +44,12 @@ class PairJudge final : public JudgeOf<PairJudge> {
   bool known_ = true;  // False after a restart, until the new gateway says its state.
   Epoch epoch_ = 0;    // The greatest that was reserved.
   std::uint64_t state_seq_ = 0;
-  std::uint64_t open_update_ = 0;  // seq of the UpdateStarted that has not ended; 0 if none is.
-  Flat<std::pair<Epoch, Version>, Published> published_;
+  std::uint64_t open_update_ = 0;     // seq of the UpdateStarted that has not ended; 0 if none is.
+  std::uint64_t history_ = 0;         // How often training began anew.
+  std::uint64_t update_history_ = 0;  // At the start of the update that is open or was last.
+  Version last_ = 0;                  // Published in this history; what it began with was published before.
+  std::uint64_t last_seq_ = 0;
+  Flat<Key, Published> published_;
   port::Exported export_key_;
   DigestSum exported_;
 };

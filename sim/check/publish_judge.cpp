@@ -4,9 +4,9 @@
 namespace areal::sim {
 
 std::span<const KindId> PublishJudge::interest() const {
-  static constexpr std::array<KindId, 5> kWanted{port::ComputeDone::kKind, port::CollectiveEntered::kKind,
-                                                 port::Applied::kKind, port::VersionPublished::kKind,
-                                                 port::VersionSet::kKind};
+  static constexpr std::array<KindId, 6> kWanted{port::ComputeDone::kKind, port::CollectiveEntered::kKind,
+                                                 port::Applied::kKind,     port::VersionPublished::kKind,
+                                                 port::VersionSet::kKind,  port::TrainingWorldChanged::kKind};
   return kWanted;
 }
 
@@ -14,7 +14,7 @@ void PublishJudge::on_event(const port::TraceEvent& event, Violations& out) {
   const Record& record = subject(event);
   if (record.kind == port::ComputeDone::kKind) {
     const auto done = from_record<port::ComputeDone>(record);
-    if (done.what == port::ComputeKind::kApply) members_[event.node].unfenced = true;
+    if (applies(done.what)) members_[event.node].unfenced = true;
     if (done.what == port::ComputeKind::kFence && done.outcome == port::Outcome::kOk) {
       members_[event.node].unfenced = false;
     }
@@ -30,6 +30,8 @@ void PublishJudge::on_event(const port::TraceEvent& event, Violations& out) {
     member.applied_seq = event.seq;
   } else if (record.kind == port::VersionPublished::kKind) {
     on_published(event, from_record<port::VersionPublished>(record), out);
+  } else if (record.kind == port::TrainingWorldChanged::kKind) {
+    published_ = std::min(published_, from_record<port::TrainingWorldChanged>(record).version);
   } else {
     const auto set = from_record<port::VersionSet>(record);
     // The trainer's own order of phases is INV-LOOP-ORDER.

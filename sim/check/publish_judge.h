@@ -34,7 +34,7 @@ class PublishJudge final : public JudgeOf<PublishJudge> {
   SetupPtr setup_;
   Flat<NodeId, Member> members_;
   bool entered_seen_ = false;
-  Version published_ = 0;  // The greatest.
+  Version published_ = 0;  // The greatest since training last went back.
 };
 
 }  // namespace areal::sim

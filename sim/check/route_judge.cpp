@@ -4,10 +4,11 @@
 namespace areal::sim {
 
 std::span<const KindId> RouteJudge::interest() const {
-  static constexpr std::array<KindId, 10> kWanted{
-      port::ComputeDone::kKind,     port::ApplyStarted::kKind, port::Applied::kKind,    port::WeightsState::kKind,
-      Incarnations::kStarted,       Incarnations::kChanged,    port::VersionSet::kKind, port::VersionPublished::kKind,
-      port::EligibleChanged::kKind, port::Routed::kKind};
+  static constexpr std::array<KindId, 11> kWanted{
+      port::ComputeDone::kKind,  port::ApplyStarted::kKind,        port::Applied::kKind,
+      port::WeightsState::kKind, Incarnations::kStarted,           Incarnations::kChanged,
+      port::VersionSet::kKind,   port::VersionPublished::kKind,    port::EligibleChanged::kKind,
+      port::Routed::kKind,       port::TrainingWorldChanged::kKind};
   return kWanted;
 }
 
@@ -24,10 +25,17 @@ void RouteJudge::on_event(const port::TraceEvent& event, Violations& out) {
     eligible_[changed.engine] = {changed.eligible, event.seq};
   } else if (record.kind == port::VersionPublished::kKind) {
     published_ = std::max(published_, from_record<port::VersionPublished>(record).version);
+  } else if (record.kind == port::TrainingWorldChanged::kKind) {
+    const Version version = from_record<port::TrainingWorldChanged>(record).version;
+    if (version >= published_) return;
+    before_ = published_;
+    published_ = version;
+    router_has_ = std::min(router_has_, version);
   } else if (record.kind == port::VersionSet::kKind) {
     const auto set = from_record<port::VersionSet>(record);
     if (set.role != port::Role::kRouter) return;
     router_has_ = set.version;
+    before_ = 0;
     router_seq_ = event.seq;
   } else {
     states_seen_ = states_seen_ || record.kind == port::WeightsState::kKind;
@@ -60,7 +68,7 @@ void RouteJudge::on_routed(const port::TraceEvent& event, const port::Routed& ro
     if (related != 0) found.related.push_back(related);
     out.add(std::move(found));
   };
-  if (routed.version > published_) {
+  if (routed.version > std::max(published_, before_)) {
     return report(say(", but the last published version is ", published_), 0);
   }
   if (routed.version < router_has_) return report(say(", but it knows version ", router_has_), router_seq_);

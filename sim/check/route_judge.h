@@ -34,8 +34,9 @@ class RouteJudge final : public JudgeOf<RouteJudge> {
   EngineWeights weights_;
   Incarnations incarnations_;
   bool states_seen_ = false;
-  Version published_ = 0;   // The greatest.
-  Version router_has_ = 0;  // The greatest that a router made its own.
+  Version published_ = 0;   // The greatest since training last went back.
+  Version before_ = 0;      // What was published when it did, until the router was told the new version.
+  Version router_has_ = 0;  // What the router made its own.
   std::uint64_t router_seq_ = 0;
   Flat<EngineId, Eligible> eligible_;
 };

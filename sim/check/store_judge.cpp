@@ -4,9 +4,9 @@
 namespace areal::sim {
 
 std::span<const KindId> StoreJudge::interest() const {
-  static constexpr std::array<KindId, 7> kWanted{
-      port::ShardStored::kKind,  port::ShardFetched::kKind, port::ShardsDropped::kKind, port::Receipt::kKind,
-      port::PhaseEntered::kKind, Incarnations::kStarted,    Incarnations::kChanged};
+  static constexpr std::array<KindId, 8> kWanted{
+      port::ShardStored::kKind,  port::ShardFetched::kKind,         port::ShardsDropped::kKind, port::Receipt::kKind,
+      port::PhaseEntered::kKind, port::TrainingWorldChanged::kKind, Incarnations::kStarted,     Incarnations::kChanged};
   return kWanted;
 }
 
@@ -21,6 +21,8 @@ void StoreJudge::on_event(const port::TraceEvent& event, Violations& out) {
     on_dropped(event, from_record<port::ShardsDropped>(record));
   } else if (record.kind == port::Receipt::kKind) {
     on_receipt(event, from_record<port::Receipt>(record), out);
+  } else if (record.kind == port::TrainingWorldChanged::kKind) {
+    forget_batches();
   } else if (record.kind == port::PhaseEntered::kKind) {
     // The clearing of a step is over when it resumes.
     const auto phase = from_record<port::PhaseEntered>(record);
@@ -39,6 +41,10 @@ void StoreJudge::forget(NodeId node) {
   const std::size_t before = shards_.size();
   shards_.erase_if([&](ShardId, const Stored& stored) { return stored.node == node; });
   lost_ += before - shards_.size();
+}
+
+void StoreJudge::forget_batches() {
+  for (auto& entry : holdings_) entry.value.incomplete = entry.value.clear = true;
 }
 
 void StoreJudge::on_stored(const port::TraceEvent& event, ShardId shard) {

@@ -1,7 +1,8 @@
 // INV-14, INV-RT-RECEIPT and INV-RT-LEAK: shards of a training batch are dropped everywhere, and counted truly.
 //
 // A holder of a batch is who fetched shards for it, or stored shards that were fetched for it. What a process held is
-// gone when it dies.
+// gone when it dies, and what was fetched for a batch that a recovery of training voided need not be dropped with a
+// receipt.
 #pragma once
 #include "sim/check/flat.h"
 #include "sim/check/incarnations.h"
@@ -29,6 +30,7 @@ class StoreJudge final : public JudgeOf<StoreJudge> {
     std::uint64_t seq = 0;    // Of what it last got or said.
   };
   void forget(NodeId node);
+  void forget_batches();
   void on_stored(const port::TraceEvent& event, ShardId shard);
   void on_fetched(const port::TraceEvent& event, const port::ShardFetched& fetched);
   void on_dropped(const port::TraceEvent& event, const port::ShardsDropped& dropped);

@@ -4,9 +4,10 @@
 namespace areal::sim {
 
 std::span<const KindId> TaskJudge::interest() const {
-  static constexpr std::array<KindId, 8> kWanted{
-      port::Admitted::kKind,      port::Routed::kKind,        port::Decoded::kKind,   port::SegmentStored::kKind,
-      port::GroupFinished::kKind, port::GroupConsumed::kKind, Incarnations::kStarted, Incarnations::kChanged};
+  static constexpr std::array<KindId, 9> kWanted{
+      port::Admitted::kKind,      port::Routed::kKind,        port::Decoded::kKind,
+      port::SegmentStored::kKind, port::GroupFinished::kKind, port::GroupConsumed::kKind,
+      Incarnations::kStarted,     Incarnations::kChanged,     port::TrainingWorldChanged::kKind};
   return kWanted;
 }
 
@@ -31,15 +32,18 @@ void TaskJudge::on_event(const port::TraceEvent& event, Violations& out) {
   } else if (record.kind == port::Admitted::kKind) {
     const auto admitted = from_record<port::Admitted>(record);
     ++admitted_;
-    if (const Task* known = tasks_.find(admitted.group)) {
+    const Task* known = tasks_.find(admitted.group);
+    if (known != nullptr && !known->is_void) {
       report(event, InvariantId::kTaskTerminal, known->seq, say(" admitted sample group ", admitted.group, " twice"),
              out);
     }
-    tasks_[admitted.group] = {Stage::kAdmitted, event.node, event.seq};
+    tasks_[admitted.group] = {Stage::kAdmitted, event.node, event.seq, false};
   } else if (record.kind == port::GroupFinished::kKind) {
     on_finished(event, from_record<port::GroupFinished>(record), out);
   } else if (record.kind == port::GroupConsumed::kKind) {
     on_consumed(event, from_record<port::GroupConsumed>(record), out);
+  } else if (record.kind == port::TrainingWorldChanged::kKind) {
+    for (auto& entry : tasks_) entry.value.is_void = true;
   }
 }
 

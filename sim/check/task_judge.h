@@ -2,7 +2,8 @@
 //
 // Every stored segment is one that its engine decoded, stored once; the tokens of a finished group are those stored for
 // its samples. Samples are numbered through: group g of n samples has samples (g-1)*n+1 to g*n. What the pool had open
-// is forgotten when its process restarts.
+// is forgotten when its process restarts. A recovery of training voids what was under way: such a group may be
+// admitted again, and need not end.
 #pragma once
 #include "sim/check/flat.h"
 #include "sim/check/incarnations.h"
@@ -24,6 +25,7 @@ class TaskJudge final : public JudgeOf<TaskJudge> {
     Stage stage = Stage::kAdmitted;
     NodeId node;
     std::uint64_t seq = 0;
+    bool is_void = false;  // A recovery came after it was admitted.
   };
   struct Sample {
     bool routed = false;
