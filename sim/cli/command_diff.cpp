@@ -56,7 +56,10 @@ int print_history_diff(const Arguments& arguments, const record::RunReader& left
   const analyse::HistoryDiff diff = analyse::diff_histories(*left_history, *right_history);
   fmt::print("{}", analyse::to_text(diff));
   const bool truncated = report_truncated(arguments, left, right);
-  if (truncated && analyse::may_be_truncation(diff, is_truncated(left), is_truncated(right))) return kTruncated;
+  if (truncated && analyse::may_be_truncation(diff, is_truncated(left), is_truncated(right))) {
+    if (!diff.is_equal()) fmt::print("what differs may be no more than what is missing\n");
+    return kTruncated;
+  }
   return diff.is_equal() ? 0 : 1;
 }
 
