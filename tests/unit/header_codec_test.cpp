@@ -87,7 +87,7 @@ TEST(SnapshotEncoderTest, ChangesRebuildTheSendersTensors) {
   ASSERT_TRUE(encoder.seed(sender, 0));
   EXPECT_EQ(encoder.snapshot_bytes(), 600U);
   BaseTensors base(sender, 0);
-  for (const std::size_t i : {10, 50, 99}) sender[0].bits[i] += 7;
+  for (const std::size_t i : {10U, 50U, 99U}) sender[0].bits[i] += 7;
   const EncodedDelta delta = encoded(encoder, sender, 1);
   EXPECT_EQ(delta.stats.changed, 3U);
   EXPECT_EQ(delta.stats.sparse, 1U);
@@ -122,7 +122,7 @@ TEST(SnapshotEncoderTest, WholeTensorsGoDenseAndTiedNamesEachGoSparse) {
   SnapshotEncoder encoder;
   ASSERT_TRUE(encoder.seed(sender, 0));
   for (std::uint32_t& bits : sender[0].bits) bits += 1000;
-  for (const std::size_t tied : {1, 2}) sender[tied].bits[5] = 77;
+  for (const std::size_t tied : {1U, 2U}) sender[tied].bits[5] = 77;
   const EncodedDelta delta = encoded(encoder, sender, 1);
   EXPECT_TRUE(has_entry(delta, "a"));
   EXPECT_TRUE(has_entry(delta, "embed@delta_idx"));
