@@ -224,6 +224,11 @@ TEST(PayloadCodec, BrokenPayloadsAreRefused) {
   EXPECT_NE(reason({whole[0], whole[2], whole[3]}).find("unpaired"), std::string::npos);
   EXPECT_NE(reason({whole[0], whole[1], whole[2]}).find("count mismatch"), std::string::npos);
   EXPECT_NE(reason({whole[0], whole[1], whole[2], whole[3], whole[3]}).find("twice"), std::string::npos);
+  for (const std::size_t count : {4U, 5U}) {
+    std::vector<PayloadEntry> miscounted = whole;
+    ++miscounted[0].integers[count];
+    EXPECT_NE(reason(miscounted).find("count mismatch"), std::string::npos);
+  }
   std::vector<PayloadEntry> uneven = whole;
   uneven[1].integers.push_back(4);
   EXPECT_NE(reason(uneven), "accepted");
