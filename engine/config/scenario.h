@@ -4,9 +4,11 @@
 // default that a scenario file may leave out. Times are whole nanoseconds, chances are ratios of whole numbers. Every
 // spec keeps the line of the file it came from, so that a later refusal can name it.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/base/ids.h"
@@ -41,9 +43,14 @@ struct DeltaSettings {
   std::uint32_t minibatches = 1;       // Optimizer steps of one training step.
 };
 
+// How the learning rate moves: kLinear falls to 0 at the end of the run, by one step of it a training step.
+enum class Schedule : std::uint8_t { kConstant, kLinear };
+constexpr std::array<std::string_view, 2> enum_names(Schedule /*tag*/) { return {"constant", "linear"}; }
+
 struct TrainSettings {
   std::string backend = "megatron:d1";
   Duration step_time{20'000'000'000};  // Of one optimizer step of the configured model.
+  Schedule schedule = Schedule::kConstant;
   std::string learning_rate = "3e-6";  // Optimizer values are decimals, as in an experiment file.
   std::string weight_decay = "0.003";
   std::string beta1 = "0.9";

@@ -174,9 +174,11 @@ KeyGroup checkpoint_keys(TrainSettings& train) {
 }
 
 KeyGroup train_keys(TrainSettings& train) {
+  static constexpr auto kSchedules = enum_names(Schedule{});
   return {.keys = {text("backend", train.backend, "Backend and layout of the trainer."),
                    duration("step_time", train.step_time, "One optimizer step of the configured model.", 1),
-                   decimal("learning_rate", train.learning_rate, "Of AdamW."),
+                   decimal("learning_rate", train.learning_rate, "Of AdamW; where a schedule begins."),
+                   choice("schedule", train.schedule, kSchedules, "How the learning rate moves; linear falls to 0."),
                    decimal("weight_decay", train.weight_decay, "Of AdamW."),
                    decimal("beta1", train.beta1, "Of AdamW; below 1."),
                    decimal("beta2", train.beta2, "Of AdamW; below 1."), decimal("epsilon", train.epsilon, "Of AdamW."),

@@ -44,6 +44,7 @@ struct ParameterState {
   bool has_moments = false;      // Both, of the shard's size.
   bool has_recorded_lr = false;  // The rate that the last step consumed.
   std::uint64_t owned = 0;       // Elements.
+  AREAL_FIELDS(has_entry, step, shard, model, has_moments, has_recorded_lr, owned)
 };
 
 // What to record of a parameter that was synced in `state`.
@@ -68,6 +69,7 @@ struct ReducedStatus {
   std::uint64_t contributed = 0;
   std::uint64_t force = 0;
   std::uint64_t owned = 0;  // Elements of those who contributed.
+  AREAL_FIELDS(contributed, force, owned)
 };
 
 // What this rank adds to the sums. `forced`: whether this rank's pass was forced before, or is by this parameter.

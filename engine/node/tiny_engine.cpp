@@ -43,9 +43,22 @@ void append_box(std::vector<std::uint32_t>& out, std::uint32_t base, const Box& 
   }
 }
 
+delta::RemapBox remap_box(const ShardMeta& train, const ShardMeta& infer, const proto::Region& region) {
+  delta::RemapBox box;
+  for (std::size_t d = 0; d < region.extent.rank; ++d) {
+    const std::uint64_t length = region.extent.extent[d];
+    box.dims.push_back({train.shape.extent[d],
+                        {region.send_offset[d], region.send_offset[d] + length, 1},
+                        infer.shape.extent[d],
+                        {region.recv_offset[d], region.recv_offset[d] + length, 1}});
+  }
+  return box;
+}
+
 class ShapeBuilder {
  public:
-  explicit ShapeBuilder(TinyShape& shape) : shape_(shape) {}
+  ShapeBuilder(TinyShape& shape, const proto::ReconstructPlans* reconstruct)
+      : shape_(shape), reconstruct_(reconstruct) {}
 
   void build() {
     number_cells();
@@ -56,6 +69,8 @@ class ShapeBuilder {
     for (std::vector<TinyWrite>& writes : shape_.writes) {
       std::ranges::stable_sort(writes, {}, &TinyWrite::tensor);
     }
+    own_slices();
+    cut_windows();
   }
 
  private:
@@ -111,11 +126,41 @@ class ShapeBuilder {
         {tensor, first, static_cast<std::uint32_t>(holding.cells.size()) - first, parameter.storage, parameter.wire});
   }
 
+  // The optimizer is distributed: of a part that n ranks hold, the k-th owns the k-th of n slices.
+  void own_slices() {
+    for (std::size_t rank = 0; rank < shape_.trainers.size(); ++rank) {
+      for (TinyPart& part : shape_.trainers[rank].parts) {
+        const auto kind = proto::replica_kind(shape_.model.name_of(shape_.model.parameters[part.tensor]));
+        part.replica_kind = static_cast<std::uint8_t>(kind);
+        proto::ReplicaPlace place;
+        if (reconstruct_ != nullptr) place = reconstruct_->ranks[rank].places[part.replica_kind];
+        const std::uint64_t count = part.count;
+        part.owned_first = static_cast<std::uint32_t>(count * place.rank / place.world);
+        const std::uint64_t end = count * (place.rank + 1) / place.world;
+        part.owned_count = static_cast<std::uint32_t>(end) - part.owned_first;
+      }
+    }
+  }
+
+  void cut_windows() {
+    shape_.windows.resize(shape_.trainers.size());
+    for (std::size_t rank = 0; rank < shape_.trainers.size(); ++rank) {
+      std::vector<std::vector<std::uint32_t>>& windows = shape_.windows[rank];
+      windows.resize(reconstruct_ != nullptr ? reconstruct_->ranks[rank].windows.size() : 1);
+      for (const std::uint32_t tensor : shape_.model.order) {
+        const std::uint32_t part = train_parts_.part[rank * tensors() + tensor];
+        if (part == kNoPart) continue;
+        const std::uint32_t name = shape_.model.parameters[tensor].name;
+        windows[reconstruct_ != nullptr ? reconstruct_->window_of_name[name] : 0].push_back(part);
+      }
+    }
+  }
+
   void add_stream(const proto::PeerList& list) {
     const std::uint32_t train_rank = list.send - shape_.world().infer_world;
     const std::uint32_t infer_rank = list.recv % shape_.world().instance();
     const auto number = static_cast<std::uint32_t>(shape_.streams.size());
-    TinyStream stream{list.send, list.recv, {}, {}};
+    TinyStream stream{list.send, list.recv, {}, {}, {}};
     std::vector<TinyWrite>& writes = shape_.writes[list.recv];
     for (const proto::PlanOp& op : shape_.plan->ops_of(list)) {
       const proto::PlanTensor& tensor = shape_.plan->tensors[op.tensor];
@@ -128,13 +173,17 @@ class ShapeBuilder {
                  {train_parts_.shard[from]->shape, region.send_offset, region.extent});
       append_box(stream.recv, shape_.replicas[infer_rank].parts[part].first,
                  {infer_parts_.shard[to]->shape, region.recv_offset, region.extent});
-      writes.push_back({op.tensor, part, number, first, static_cast<std::uint32_t>(stream.recv.size()) - first});
+      writes.push_back({op.tensor, part, number, first, static_cast<std::uint32_t>(stream.recv.size()) - first,
+                        static_cast<std::uint32_t>(stream.ops.size())});
+      stream.ops.push_back({train_parts_.part[from], part,
+                            remap_box(*train_parts_.shard[from], *infer_parts_.shard[to], region), op.wire});
     }
     for (const std::uint32_t local : stream.send) ++shape_.trainers[train_rank].copies[local];
     shape_.streams.push_back(std::move(stream));
   }
 
   TinyShape& shape_;
+  const proto::ReconstructPlans* reconstruct_;
   std::vector<std::uint32_t> first_cell_;  // By tensor.
   PartIndex train_parts_;
   PartIndex infer_parts_;
@@ -176,7 +225,7 @@ Result<TinyShapePtr> make_tiny_shape(const ModelSpec& full, const TinyRequest& r
   if (!plan) return std::move(plan).error();
   shape.plan = std::move(plan).value();
   auto shared = std::make_shared<TinyShape>(std::move(shape));
-  ShapeBuilder(*shared).build();
+  ShapeBuilder(*shared, request.reconstruct).build();
   return TinyShapePtr(std::move(shared));
 }
 

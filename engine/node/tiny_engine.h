@@ -11,7 +11,9 @@
 #include "engine/base/result.h"
 #include "engine/config/model.h"
 #include "engine/delta/adamw.h"
+#include "engine/delta/remap.h"
 #include "engine/proto/name_policy.h"
+#include "engine/proto/reconstruct_plan.h"
 #include "engine/proto/shard_meta.h"
 #include "engine/proto/transfer_plan.h"
 
@@ -23,6 +25,18 @@ struct TinyPart {
   std::uint32_t first = 0;
   std::uint32_t count = 0;
   DType storage = DType::kBf16;
+  DType wire = DType::kBf16;
+  // Training side: the slice of this part whose optimizer state the rank owns, and with which copies it shares the rest.
+  std::uint32_t owned_first = 0;  // Counted from the part's own first.
+  std::uint32_t owned_count = 0;
+  std::uint8_t replica_kind = 0;
+};
+
+// One operation of the plan between two ranks' parts.
+struct TinyOp {
+  std::uint32_t send_part = 0;
+  std::uint32_t recv_part = 0;
+  delta::RemapBox box;
   DType wire = DType::kBf16;
 };
 
@@ -40,6 +54,7 @@ struct TinyStream {
   proto::TransferRank receiver = 0;
   std::vector<std::uint32_t> send;
   std::vector<std::uint32_t> recv;
+  std::vector<TinyOp> ops;  // In wire order; those of parameters that have no element here are left out.
 };
 
 // What one stream writes of one tensor: its elements [first, first + count).
@@ -49,6 +64,7 @@ struct TinyWrite {
   std::uint32_t stream = 0;  // Index into TinyShape::streams.
   std::uint32_t first = 0;
   std::uint32_t count = 0;
+  std::uint32_t op = 0;  // Index into the stream's operations.
 };
 
 struct TinyShape {
@@ -62,6 +78,8 @@ struct TinyShape {
   std::vector<TinyHolding> replicas;           // By rank inside an engine.
   std::vector<TinyStream> streams;             // As plan->lists.
   std::vector<std::vector<TinyWrite>> writes;  // By inference transfer rank, in plan order.
+  // By training rank, then by window: its parts in traversal order.
+  std::vector<std::vector<std::vector<std::uint32_t>>> windows;
 
   [[nodiscard]] const proto::PlanWorld& world() const { return plan->world; }
 };
@@ -76,6 +94,8 @@ struct TinyRequest {
   delta::AdamWSettings optimizer{};
   // How the engines name training tensors, if that is not what the plan's policy says (a wrong rename map).
   const proto::NamePolicy* engine_names = nullptr;
+  // Of the full model; null: every rank owns what it holds, in one window.
+  const proto::ReconstructPlans* reconstruct = nullptr;
 };
 
 // The engines' names under the numbers of the model's own, so that a number means one tensor on both sides.

@@ -54,19 +54,45 @@ void TinyReplica::load() {
   }
 }
 
-bool TinyReplica::land(std::uint32_t sender, std::span<const std::uint32_t> bits) {
+TinyReplica::Staged* TinyReplica::staged_of(std::uint32_t sender) {
   const auto place = std::ranges::find_if(
       staging_, [&](const Staged& staged) { return shape_->streams[staged.stream].sender == sender; });
-  if (place == staging_.end() || bits.size() != shape_->streams[place->stream].recv.size()) return false;
-  place->bits.assign(bits.begin(), bits.end());
-  place->landed = true;
+  return place != staging_.end() ? &*place : nullptr;
+}
+
+bool TinyReplica::land(std::uint32_t sender, std::span<const std::uint32_t> bits) {
+  Staged* staged = staged_of(sender);
+  if (staged == nullptr || bits.size() != shape_->streams[staged->stream].recv.size()) return false;
+  *staged = {staged->stream, true, false, {bits.begin(), bits.end()}, {}, {}};
+  return true;
+}
+
+bool TinyReplica::land(std::uint32_t sender, const PackedUpdates& updates) {
+  Staged* staged = staged_of(sender);
+  if (staged == nullptr) return false;
+  const std::vector<TinyOp>& ops = shape_->streams[staged->stream].ops;
+  if (updates.counts.size() != ops.size() || updates.bits.size() != updates.indices.size()) return false;
+  Staged next{staged->stream, true, true, updates.bits, {}, {0}};
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const TinyPart& part = holding().parts[ops[i].recv_part];
+    const std::uint32_t start = next.starts.back();
+    const std::uint64_t end = std::uint64_t{start} + updates.counts[i];
+    if (end > updates.indices.size()) return false;
+    for (std::uint64_t k = start; k < end; ++k) {
+      const auto index = static_cast<std::uint32_t>(updates.indices[k]);
+      if (index >= part.count) return false;
+      next.targets.push_back(part.first + index);
+    }
+    next.starts.push_back(static_cast<std::uint32_t>(end));
+  }
+  if (next.targets.size() != updates.indices.size()) return false;
+  *staged = std::move(next);
   return true;
 }
 
 void TinyReplica::clear_staging() {
   for (Staged& staged : staging_) {
-    staged.landed = false;
-    staged.bits.clear();
+    staged = {staged.stream, false, false, {}, {}, {}};
   }
 }
 
@@ -94,12 +120,29 @@ TinyReplica::Verified TinyReplica::verify() const {
   for (const Staged& staged : staging_) {
     const std::vector<std::uint32_t>& recv = shape_->streams[staged.stream].recv;
     for (std::size_t i = 0; i < staged.bits.size(); ++i) {
-      sum.add(delta::digest_of_key(shape_->keys[here.cells[recv[i]]], staged.bits[i]));
+      const std::uint32_t target = staged.is_delta ? staged.targets[i] : recv[i];
+      sum.add(delta::digest_of_key(shape_->keys[here.cells[target]], staged.bits[i]));
     }
     verified.elements += staged.bits.size();
   }
   verified.digest = sum.digest();
   return verified;
+}
+
+std::uint64_t TinyReplica::write(const TinyWrite& write, const Staged& staged, std::vector<std::uint8_t>& is_new) {
+  if (staged.is_delta) {
+    for (std::uint32_t k = staged.starts[write.op]; k < staged.starts[write.op + 1]; ++k) {
+      live_[staged.targets[k]] = staged.bits[k];
+    }
+    return write.count;  // What is in no mask is as it should be.
+  }
+  const std::vector<std::uint32_t>& recv = shape_->streams[write.stream].recv;
+  std::uint64_t written = 0;
+  for (std::uint32_t k = write.first; k < write.first + write.count; ++k) {
+    live_[recv[k]] = staged.bits[k];
+    written += std::exchange(is_new[recv[k]], std::uint8_t{1}) == 0 ? 1 : 0;
+  }
+  return written;
 }
 
 TinyReplica::Applied TinyReplica::apply(std::size_t at_most_tensors) {
@@ -113,16 +156,11 @@ TinyReplica::Applied TinyReplica::apply(std::size_t at_most_tensors) {
     std::uint64_t written = 0;
     bool touched = false;
     for (; i < writes.size() && writes[i].tensor == group.tensor; ++i) {
-      const TinyWrite& write = writes[i];
-      const auto staged = std::ranges::lower_bound(staging_, write.stream, {}, &Staged::stream);
+      const auto staged = std::ranges::lower_bound(staging_, writes[i].stream, {}, &Staged::stream);
       if (!staged->landed) continue;
       if (!touched && begun++ == at_most_tensors) return applied;
       touched = true;
-      const std::vector<std::uint32_t>& recv = shape_->streams[write.stream].recv;
-      for (std::uint32_t k = write.first; k < write.first + write.count; ++k) {
-        live_[recv[k]] = staged->bits[k];
-        written += std::exchange(is_new[recv[k]], std::uint8_t{1}) == 0 ? 1 : 0;
-      }
+      written += write(writes[i], *staged, is_new);
     }
     if (touched) part_digests_[group.part] = part_digest(here.parts[group.part]);
     if (written == here.parts[group.part].count) ++applied.written;
@@ -140,10 +178,30 @@ std::vector<std::uint64_t> TinyReplica::save() const {
   std::vector<std::uint64_t> words;
   append_words(words, live_);
   for (const Staged& staged : staging_) {
-    words.push_back(staged.landed ? 1 : 0);
-    if (staged.landed) append_words(words, staged.bits);
+    words.push_back((staged.landed ? 1U : 0U) | (staged.is_delta ? 2U : 0U));
+    if (!staged.landed) continue;
+    if (staged.is_delta) {
+      words.push_back(staged.bits.size());
+      append_words(words, staged.targets);
+      append_words(words, staged.starts);
+    }
+    append_words(words, staged.bits);
   }
   return words;
+}
+
+bool TinyReplica::take_updates(std::span<const std::uint64_t>& words, const TinyStream& stream, Staged& staged) {
+  if (words.empty() || words.front() > live_.size() * stream.ops.size()) return false;
+  staged.bits.resize(words.front());
+  staged.targets.resize(words.front());
+  staged.starts.resize(stream.ops.size() + 1);
+  words = words.subspan(1);
+  if (words.size() < words_for(staged.targets.size()) + words_for(staged.starts.size())) return false;
+  take_words(words, staged.targets);
+  take_words(words, staged.starts);
+  const bool fits = staged.starts.front() == 0 && staged.starts.back() == staged.bits.size() &&
+                    std::ranges::is_sorted(staged.starts);
+  return fits && std::ranges::all_of(staged.targets, [&](std::uint32_t target) { return target < live_.size(); });
 }
 
 bool TinyReplica::restore(std::span<const std::uint64_t> words) {
@@ -152,11 +210,13 @@ bool TinyReplica::restore(std::span<const std::uint64_t> words) {
   take_words(words, next.live_);
   next.clear_staging();
   for (Staged& staged : next.staging_) {
-    if (words.empty() || words.front() > 1) return false;
-    staged.landed = words.front() == 1;
+    if (words.empty() || words.front() == 2 || words.front() > 3) return false;
+    staged.landed = words.front() != 0;
+    staged.is_delta = words.front() == 3;
     words = words.subspan(1);
     if (!staged.landed) continue;
     staged.bits.resize(shape_->streams[staged.stream].recv.size());
+    if (staged.is_delta && !take_updates(words, shape_->streams[staged.stream], staged)) return false;
     if (words.size() < words_for(staged.bits.size())) return false;
     take_words(words, staged.bits);
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/base/digest.h"
+#include "engine/node/tiny_delta.h"
 #include "engine/node/tiny_engine.h"
 
 namespace areal::node {
@@ -32,15 +33,19 @@ class TinyReplica {
   void load();
   // Puts one sender's stream into staging, over what is there. False if the plan has no such sender, or another length.
   [[nodiscard]] bool land(std::uint32_t sender, std::span<const std::uint32_t> bits);
+  // The same of one sender's updates, of all wire dtypes together.
+  [[nodiscard]] bool land(std::uint32_t sender, const PackedUpdates& updates);
   void clear_staging();
   // Flips one staged bit, chosen by `pick`. False if nothing is staged.
   bool flip(std::uint64_t pick);
   // The sum over staging.
   [[nodiscard]] Verified verify() const;
-  // Writes the first `at_most_tensors` staged tensors over the live weights. Staging stays.
+  // Writes the first `at_most_tensors` staged tensors, or their staged updates, over the live weights. Staging stays.
   Applied apply(std::size_t at_most_tensors = kAllTensors);
   // Of all weights held, in their wire dtypes.
   [[nodiscard]] Digest128 digest() const;
+  // Bits in the wire dtype, by local element.
+  [[nodiscard]] std::span<const std::uint32_t> live() const { return live_; }
   [[nodiscard]] std::uint64_t elements() const { return live_.size(); }
   [[nodiscard]] std::uint32_t transfer_rank() const { return rank_; }
 
@@ -52,10 +57,17 @@ class TinyReplica {
   struct Staged {
     std::uint32_t stream = 0;  // Index into TinyShape::streams.
     bool landed = false;
-    std::vector<std::uint32_t> bits;
+    bool is_delta = false;
+    std::vector<std::uint32_t> bits{};
+    std::vector<std::uint32_t> targets{};  // Of a delta: the local element of each of `bits`, by operation.
+    std::vector<std::uint32_t> starts{};   // Of a delta: where the updates of each operation begin, and the end.
   };
   [[nodiscard]] const TinyHolding& holding() const;
+  [[nodiscard]] Staged* staged_of(std::uint32_t sender);
   [[nodiscard]] Digest128 part_digest(const TinyPart& part) const;
+  [[nodiscard]] bool take_updates(std::span<const std::uint64_t>& words, const TinyStream& stream, Staged& staged);
+  // What one staged write says, into `live`; marks what is new.
+  std::uint64_t write(const TinyWrite& write, const Staged& staged, std::vector<std::uint8_t>& is_new);
 
   TinyShapePtr shape_;
   std::uint32_t rank_ = 0;               // Transfer rank.

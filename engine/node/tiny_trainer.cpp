@@ -11,14 +11,7 @@
 namespace areal::node {
 namespace {
 
-constexpr std::size_t kHeadWords = 2;  // Steps and changed elements.
-
-// What is sent of a master weight: first as it is stored, then as the receiver wants it.
-std::uint32_t wire_bits(float weight, const TinyPart& part) {
-  const auto bits = std::bit_cast<std::uint32_t>(weight);
-  if (part.wire == DType::kBf16) return delta::bf16_from_bits(bits);
-  return part.storage == DType::kBf16 ? delta::bits_from_bf16(delta::bf16_from_bits(bits)) : bits;
-}
+constexpr std::size_t kHeadWords = 3;  // Version, steps and changed elements.
 
 // From 24 bits; in [-1/2, 1/2), exact in fp32.
 float half_unit(std::uint64_t bits) {
@@ -40,14 +33,17 @@ float gradient_of(std::uint64_t key, std::uint64_t step_key) {
   return half_unit(key >> 40) + half_unit(delta::mix_key(key, step_key));
 }
 
-TinyTrainer::TinyTrainer(TinyShapePtr shape, std::uint32_t train_rank) : shape_(std::move(shape)), rank_(train_rank) {
+TinyTrainer::TinyTrainer(TinyShapePtr shape, std::uint32_t train_rank)
+    : shape_(std::move(shape)), rank_(train_rank), delta_(shape_, train_rank) {
   AREAL_CHECK(rank_ < shape_->trainers.size());
   load();
 }
 
 void TinyTrainer::load() {
   const TinyHolding& holding = shape_->trainers[rank_];
+  version_ = 0;
   powers_ = {};
+  delta_.forget();
   weights_.resize(holding.cells.size());
   for (std::size_t i = 0; i < weights_.size(); ++i) weights_[i] = initial_weight(shape_->keys[holding.cells[i]]);
   exp_avg_.assign(weights_.size(), 0.0F);
@@ -65,7 +61,7 @@ void TinyTrainer::refresh() {
   sent_elements_ = 0;
   for (const TinyPart& part : holding.parts) {
     for (std::uint32_t i = part.first; i < part.first + part.count; ++i) {
-      const std::uint32_t bits = wire_bits(weights_[i], part);
+      const std::uint32_t bits = wire_bits(weights_[i], part.storage, part.wire);
       const Digest128 digest = delta::digest_of_key(shape_->keys[holding.cells[i]], bits);
       changed_ += bits != wire_[i] ? 1 : 0;
       wire_[i] = bits;
@@ -78,17 +74,32 @@ void TinyTrainer::refresh() {
   sent_ = sent.digest();
 }
 
-Digest128 TinyTrainer::step(std::uint64_t batch_seed) {
+Digest128 TinyTrainer::advance(Version version, std::uint64_t batch_seed, std::uint64_t steps, double learning_rate) {
   const TinyHolding& holding = shape_->trainers[rank_];
-  const delta::AdamWScalars scalars = powers_.next(shape_->optimizer);
-  const std::uint64_t step_key = mix_words(batch_seed, powers_.steps());
+  version_ = version;
+  delta::AdamWSettings settings = shape_->optimizer;
+  settings.learning_rate = learning_rate;
   std::vector<float> gradients(weights_.size());
-  for (std::size_t i = 0; i < gradients.size(); ++i) {
-    gradients[i] = gradient_of(shape_->keys[holding.cells[i]], step_key);
+  for (std::uint64_t step = 0; step < steps; ++step) {
+    const delta::AdamWScalars scalars = powers_.next(settings);
+    const std::uint64_t step_key = mix_words(batch_seed, powers_.steps());
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      gradients[i] = gradient_of(shape_->keys[holding.cells[i]], step_key);
+    }
+    delta::adamw_step(scalars, {weights_, exp_avg_, exp_avg_sq_, gradients});
   }
-  delta::adamw_step(scalars, {weights_, exp_avg_, exp_avg_sq_, gradients});
   refresh();
   return held_;
+}
+
+TinyDelta::Inverted TinyTrainer::invert(std::uint32_t window, std::optional<double> learning_rate, bool forced) {
+  std::optional<delta::InversionScalars> scalars;
+  if (learning_rate.has_value() && powers_.steps() > 0) {
+    delta::AdamWSettings settings = shape_->optimizer;
+    settings.learning_rate = *learning_rate;
+    scalars = powers_.inversion(settings);
+  }
+  return delta_.invert(window, state(), scalars, forced);
 }
 
 Packed TinyTrainer::pack() const {
@@ -104,12 +115,33 @@ Packed TinyTrainer::pack() const {
     std::ranges::transform(stream.send, out.bits.begin(), [this](std::uint32_t local) { return wire_[local]; });
   }
   packed.elements = sent_elements_;
+  packed.sent = sent_.low;
   packed.digest = sent_;
   return packed;
 }
 
+Packed TinyTrainer::pack_delta() const {
+  Packed packed;
+  packed.is_delta = true;
+  packed.digest = sent_;
+  const proto::RankPlan plan = shape_->plan->rank(transfer_rank());
+  std::vector<PackedUpdates> updates = delta_.pack(wire_);
+  const TinyHolding& holding = shape_->trainers[rank_];
+  for (std::size_t i = 0; i < updates.size(); ++i) {
+    packed.elements += updates[i].indices.size();
+    packed.streams.push_back({plan.list(i).recv, {}, std::move(updates[i])});
+  }
+  delta::ElementSum sum;
+  for (std::size_t i = 0; i < wire_.size(); ++i) {
+    if (delta_.mask()[i] == 0) continue;
+    sum.add(delta::digest_of_key(shape_->keys[holding.cells[i]], wire_[i]), holding.copies[i]);
+  }
+  packed.sent = sum.digest().low;
+  return packed;
+}
+
 std::vector<std::uint64_t> TinyTrainer::save() const {
-  std::vector<std::uint64_t> words{powers_.steps(), changed_};
+  std::vector<std::uint64_t> words{version_, powers_.steps(), changed_};
   words.reserve(kHeadWords + 3 * words_for(weights_.size()));
   append_words(words, weights_);
   append_words(words, exp_avg_);
@@ -119,14 +151,16 @@ std::vector<std::uint64_t> TinyTrainer::save() const {
 
 bool TinyTrainer::restore(std::span<const std::uint64_t> words) {
   if (words.size() != kHeadWords + 3 * words_for(weights_.size())) return false;
-  powers_ = delta::AdamWPowers(shape_->optimizer, words[0]);
-  const std::uint64_t changed = words[1];
+  version_ = words[0];
+  powers_ = delta::AdamWPowers(shape_->optimizer, words[1]);
+  const std::uint64_t changed = words[2];
   words = words.subspan(kHeadWords);
   take_words(words, weights_);
   take_words(words, exp_avg_);
   take_words(words, exp_avg_sq_);
   refresh();
   changed_ = changed;
+  delta_.forget();
   return true;
 }
 

@@ -105,9 +105,9 @@ constexpr std::array<std::string_view, 3> enum_names(ReceiptKind /*tag*/) { retu
 enum class LeaseState : std::uint8_t { kLeased, kBound, kReleased };
 constexpr std::array<std::string_view, 3> enum_names(LeaseState /*tag*/) { return {"leased", "bound", "released"}; }
 
-enum class RunEnd : std::uint8_t { kCompleted, kUpdateFailed, kConnectFailed };
-constexpr std::array<std::string_view, 3> enum_names(RunEnd /*tag*/) {
-  return {"completed", "update_failed", "connect_failed"};
+enum class RunEnd : std::uint8_t { kCompleted, kUpdateFailed, kConnectFailed, kRecoveryFailed };
+constexpr std::array<std::string_view, 4> enum_names(RunEnd /*tag*/) {
+  return {"completed", "update_failed", "connect_failed", "recovery_failed"};
 }
 
 // ---- Pair and update (said by the gateway) ----

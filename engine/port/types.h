@@ -50,7 +50,8 @@ enum class ComputeKind : std::uint8_t {
   // not finite, total = this rank's part of the squared norm.
   kGradients,
   // `amount` AdamW steps (0: skipped, one of the gradients was not finite); version = the version they make, seed =
-  // digest of the batch. Ends with digest = weights.
+  // digest of the batch. Ends with count = steps made, total = bits of the fp64 learning rate that they used, extra =
+  // that of the step after them, digest = weights.
   kTrainStep,
   // Gathers the payload and fingerprints what is held of `version`, for later deltas. Ends with count = parameters
   // whose
@@ -98,6 +99,9 @@ constexpr std::array<std::string_view, 17> enum_names(ComputeKind /*tag*/) {
           "pack",        "pack_delta",      "verify",          "apply",    "apply_delta", "fence",
           "mark_synced", "save_checkpoint", "load_checkpoint", "generate", "reward"};
 }
+
+// No learning rate: the bits of no number.
+inline constexpr std::uint64_t kNoRate = ~std::uint64_t{0};
 
 // A request is asked again until it is answered; a reply carries the request's id. One-way messages have request 0.
 enum class MessageKind : std::uint8_t { kOneWay, kRequest, kReply };
@@ -278,7 +282,8 @@ struct StartCompute {
   Epoch epoch = 0;  // Of the plan that packing, verifying and applying follow.
   std::uint64_t seed = 0;
   std::uint64_t amount = 0;
-  AREAL_RECORD(0x0209, "start_compute", op, what, version, buffer, epoch, seed, amount)
+  std::uint64_t rate = 0;  // kInvert: bits of the fp64 learning rate that the last step used; kNoRate: not recorded.
+  AREAL_RECORD(0x0209, "start_compute", op, what, version, buffer, epoch, seed, amount, rate)
 };
 // Asks a running operation to end early; it still ends exactly once, as kAborted with what it had done.
 struct StopCompute {

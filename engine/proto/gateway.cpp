@@ -96,8 +96,10 @@ void Gateway::on_connect(const port::MessageIn& in, Outbox& out) {
 
 void Gateway::on_update(const port::MessageIn& in, const UpdateRequest& asked, Outbox& out) {
   const RequestKey key = Callee::key_of(in);
+  if (asked.training_epoch > training_epoch_ && !update_) begin_history(asked.training_epoch, asked.version);
   const bool repairs = asked.version == version_ && version_ != 0 && has_lost_engines();
-  if (asked.version == version_ && version_ != 0 && !repairs) {  // Published already; its asker missed the answer.
+  const bool known = asked.training_epoch == training_epoch_ && !recovered_;
+  if (known && asked.version == version_ && version_ != 0 && !repairs) {  // Published already; its asker missed the answer.
     callee_.reply(key, UpdateReply{version_, Outcome::kOk, 0, UpdateMode::kFull, FullReason::kNone, 0}, out);
     return;
   }
@@ -105,12 +107,16 @@ void Gateway::on_update(const port::MessageIn& in, const UpdateRequest& asked, O
   if (!wants_pair_ || closing_) reason = Refusal::kNotConnected;
   if (update_) reason = Refusal::kBusy;
   if (asked.version != version_ + 1 && !repairs) reason = Refusal::kVersionOrder;
+  if (asked.training_epoch < training_epoch_) reason = Refusal::kStaleAttempt;
   if (reason != Refusal::kUnknown) {
     out.note(port::Refused{in.body.kind, reason, in.from, asked.version});
     callee_.reply(key, UpdateReply{asked.version, Outcome::kRefused, 0, UpdateMode::kFull, FullReason::kNone, 0}, out);
     return;
   }
-  update_ = PendingUpdate{key, asked.version, 0, 0, FullReason::kNone, 0};
+  update_ = PendingUpdate{};
+  update_->key = key;
+  update_->version = asked.version;
+  lost_trainer_ = false;
   repairs_.forget_if([](const PendingRequest&) { return true; }, out);
   connects_failed_ = 0;
   advance(out);
@@ -137,6 +143,7 @@ void Gateway::on_worker_started(std::uint32_t rank, Incarnation incarnation, Out
 void Gateway::lose_worker(std::uint32_t rank, Outbox& out) {
   const NodeId node = workers_.at(rank).node;
   if (rank < cluster_.infer_world()) lost_engines_[rank / cluster_.engine_world] = 1;
+  if (rank >= cluster_.infer_world()) lost_trainer_ = true;
   const std::size_t forgotten =
       caller_.forget_if([&](const PendingRequest& request) { return request.to == node; }, out);
   outstanding_ -= static_cast<std::uint32_t>(forgotten);
@@ -238,6 +245,13 @@ bool Gateway::read_reply(const port::MessageIn& in, std::uint32_t rank, Outbox& 
   dispatch_record<InitDone>(in.body, [&](const InitDone& said) { outcome = said.outcome; });
   dispatch_record<Prepared>(in.body, [&](const Prepared& said) {
     outcome = said.outcome;
+    // Whoever does not hold the base cannot take a delta; that is no failure.
+    const bool lacks_base = rank < cluster_.infer_world() && said.base != version_;
+    if (lacks_base && outcome == Outcome::kOk && update_ && update_->mode == UpdateMode::kDelta) {
+      update_->mode = UpdateMode::kFull;
+      update_->reason = FullReason::kBaseMismatch;
+      out.note(port::Refused{in.body.kind, Refusal::kVersionOrder, in.from, said.base});
+    }
     const MemberPlan& plan = (*options_.plans)[rank];
     const bool same_dtype = plan.passes.empty() || plan.passes.front().wire == said.dtype;
     if (said.elements == plan.elements() && said.bytes == plan.bytes() && same_dtype) return;
@@ -247,7 +261,9 @@ bool Gateway::read_reply(const port::MessageIn& in, std::uint32_t rank, Outbox& 
   dispatch_record<Executed>(in.body, [&](const Executed& said) {
     outcome = said.outcome;
     if (said.peer.value != 0) peer = said.peer;
-    if (update_ && said.outcome == Outcome::kOk) update_->bytes += said.bytes;
+    if (!update_ || said.outcome != Outcome::kOk) return;
+    update_->bytes += said.bytes;
+    if (!hear_mode(rank, said)) outcome = Outcome::kMismatch;
   });
   dispatch_record<Committed>(in.body, [&](const Committed& said) { outcome = said.outcome; });
   dispatch_record<UpdateAborted>(in.body, [&](const UpdateAborted& said) {
@@ -255,6 +271,20 @@ bool Gateway::read_reply(const port::MessageIn& in, std::uint32_t rank, Outbox& 
   });
   if (outcome != Outcome::kOk) note_failure(outcome, peer);
   return outcome == Outcome::kOk;
+}
+
+bool Gateway::hear_mode(std::uint32_t rank, const Executed& said) {
+  PendingUpdate& update = *update_;
+  if (update.heard && said.mode != update.mode) return false;
+  update.heard = true;
+  update.mode = said.mode;
+  const bool own = said.reason != FullReason::kNone && said.reason != FullReason::kPeerRank;
+  const bool first = update.reason == FullReason::kNone || rank < update.reason_rank;
+  if (own && first && rank >= cluster_.infer_world()) {
+    update.reason = said.reason;
+    update.reason_rank = rank;
+  }
+  return true;
 }
 
 void Gateway::on_gave_up(const PendingRequest& request, Outbox& out) {

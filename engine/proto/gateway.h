@@ -7,7 +7,8 @@
 // again, they join what runs or get the same answer.
 //
 // The router learns from here who is a member: after every commit by all, before the version is published, and, while
-// nothing was published yet, after every connect. When the pair is connected again after an engine lost a rank, the
+// nothing was published yet, after every connect. An update is a delta if no cause here speaks against it, all receivers
+// have proven that they hold the published version, and all ranks vote for it. When the pair is connected again after an engine lost a rank, the
 // training loop is asked for a repair: an update of the published version, which is another attempt at it and publishes
 // nothing anew.
 #pragma once
@@ -33,6 +34,7 @@ struct GatewayOptions {
   Duration workers_timeout{600'000'000'000};  // How long dead ranks are waited for.
   std::uint32_t max_attempts = 5;             // Of one update request.
   std::uint32_t connect_tries = 5;
+  bool delta = false;  // Updates may be deltas.
   // What every rank must report to send or receive; by transfer rank.
   std::shared_ptr<const std::vector<MemberPlan>> plans;
 };
@@ -73,9 +75,13 @@ class Gateway {
     Version version = 0;
     std::uint32_t attempts = 0;  // Begun so far for this request.
     Attempt attempt = 0;         // The present one, counted over all requests for this version.
+    UpdateMode mode = UpdateMode::kFull;
     FullReason reason = FullReason::kNone;
     std::uint64_t bytes = 0;
-    AREAL_FIELDS(key, version, attempts, attempt, reason, bytes)
+    // What the ranks said that it was: the first answer, and the reason of the lowest sender that has one of its own.
+    bool heard = false;
+    std::uint32_t reason_rank = 0;
+    AREAL_FIELDS(key, version, attempts, attempt, mode, reason, bytes, heard, reason_rank)
   };
 
   void on_request(const port::MessageIn& in, Outbox& out);
@@ -124,6 +130,10 @@ class Gateway {
   void answer_update(Outcome outcome, Outbox& out);
   void note_state(port::PairState state, Outbox& out) const;
   [[nodiscard]] FullReason reason_of_attempt() const;
+  // What one rank says that the attempt was; false if another said something else.
+  bool hear_mode(std::uint32_t rank, const Executed& said);
+  // Another history of training begins: what was published of the one before may come again with other bytes.
+  void begin_history(Epoch training_epoch, Version version);
   [[nodiscard]] bool is_unproven(std::uint32_t engine) const;
   [[nodiscard]] bool has_lost_engines() const;
 
@@ -150,6 +160,9 @@ class Gateway {
   Attempt ticket_ = 0;   // The registry's own count of tries.
   std::uint16_t port_ = 0;
   bool broken_since_publish_ = false;
+  bool lost_trainer_ = false;      // A training rank died since the last update request.
+  Epoch training_epoch_ = 0;       // The newest one that was heard of.
+  bool recovered_ = false;         // Nothing was published under it yet.
   std::vector<std::uint8_t> lost_engines_;  // By engine: lost a rank since the last publication.
   bool lost_while_telling_ = false;         // A member was lost that the router was just being told of.
   bool touched_ = false;                    // An attempt since the last publication may have begun to write.
@@ -161,7 +174,7 @@ class Gateway {
   AREAL_FIELDS(registry_, workers_, caller_, callee_, step_, outstanding_, failed_, failure_, failed_peer_, wants_pair_,
                closing_, connect_key_, close_key_, connects_failed_, update_, epoch_, version_, ticket_, port_,
                broken_since_publish_, lost_engines_, lost_while_telling_, touched_, tried_version_, last_attempt_,
-               repairs_, next_op_)
+               repairs_, next_op_, lost_trainer_, training_epoch_, recovered_)
 };
 
 template <class Make>

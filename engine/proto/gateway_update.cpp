@@ -121,10 +121,22 @@ void Gateway::ask_repair(Outbox& out) {
 
 // ---- Update ----
 
+void Gateway::begin_history(Epoch training_epoch, Version version) {
+  const bool first = training_epoch_ == 0;
+  training_epoch_ = training_epoch;
+  if (first) return;
+  recovered_ = true;
+  if (version > version_) return;
+  version_ = version - 1;  // The one before it is proven nowhere, but nothing is compared with it: the update is full.
+  tried_version_ = 0;
+}
+
 FullReason Gateway::reason_of_attempt() const {
+  if (recovered_) return FullReason::kRecovered;
   if (broken_since_publish_ || update_->version == version_) return FullReason::kPeerLost;
   if (update_->attempts > 1) return FullReason::kRetry;
-  return version_ == 0 ? FullReason::kNotSeeded : FullReason::kNoDelta;
+  if (version_ == 0) return FullReason::kNotSeeded;
+  return options_.delta ? FullReason::kNone : FullReason::kNoDelta;
 }
 
 void Gateway::begin_attempt(Outbox& out) {
@@ -140,16 +152,19 @@ void Gateway::begin_attempt(Outbox& out) {
   update_->attempt = ++last_attempt_;
   update_->bytes = 0;
   update_->reason = reason_of_attempt();
+  update_->mode = update_->reason == FullReason::kNone ? UpdateMode::kDelta : UpdateMode::kFull;
+  update_->heard = false;
+  update_->reason_rank = 0;
   note_state(port::PairState::kUpdating, out);
-  out.note(port::UpdateStarted{epoch_, update_->version, update_->attempt, UpdateMode::kFull, update_->reason});
-  const Prepare prepare{epoch_, update_->version, update_->attempt, version_, UpdateMode::kFull};
+  out.note(port::UpdateStarted{epoch_, update_->version, update_->attempt, update_->mode, update_->reason});
+  const Prepare prepare{epoch_, update_->version, update_->attempt, version_, update_->mode};
   fan_out(Step::kPreparing, [&](std::uint32_t) { return prepare; }, out);
 }
 
 void Gateway::prepare_settled(Outbox& out) {
   if (!failed_) {
     touched_ = true;
-    const Execute execute{epoch_, update_->version, update_->attempt};
+    const Execute execute{epoch_, update_->version, update_->attempt, update_->mode, update_->reason, version_};
     out.push(port::ArmTimer{kAttemptDeadline, options_.attempt_timeout});
     fan_out(Step::kExecuting, [&](std::uint32_t) { return execute; }, out);
     return;
@@ -192,6 +207,9 @@ void Gateway::on_stored(const port::StoreDone& in, Outbox& out) {
 void Gateway::committed(Outbox& out) {
   lost_engines_.assign(lost_engines_.size(), 0);
   touched_ = false;
+  // No sender had a reason of its own: a receiver did.
+  const bool unnamed = update_->mode == UpdateMode::kFull && update_->reason == FullReason::kNone;
+  if (unnamed) update_->reason = FullReason::kBaseMismatch;
   tell_router(update_->version, out);
 }
 
@@ -232,11 +250,14 @@ void Gateway::publish(Outbox& out) {
   if (!repaired) {
     out.note(
         port::Receipt{port::ReceiptKind::kPublish, version_, Role::kGateway, cluster_.world(), cluster_.world(), {}});
-    out.note(port::VersionPublished{epoch_, version_, update.attempt, UpdateMode::kFull, update.reason, update.bytes});
+    out.note(port::VersionPublished{epoch_, version_, update.attempt, update.mode, update.reason, update.bytes});
   }
-  out.note(port::AnchorSet{epoch_, version_, update.attempt, update.reason});
+  if (update.mode == UpdateMode::kFull) {
+    out.note(port::AnchorSet{epoch_, version_, update.attempt, update.reason});
+  }
   note_state(port::PairState::kConnected, out);
   broken_since_publish_ = false;
+  recovered_ = false;
   answer_update(Outcome::kOk, out);
   advance(out);
 }
@@ -245,7 +266,7 @@ void Gateway::answer_update(Outcome outcome, Outbox& out) {
   const PendingUpdate update = *update_;
   update_.reset();
   callee_.reply(update.key,
-                UpdateReply{update.version, outcome, update.attempt, UpdateMode::kFull, update.reason, update.bytes},
+                UpdateReply{update.version, outcome, update.attempt, update.mode, update.reason, update.bytes},
                 out);
 }
 
@@ -346,7 +367,10 @@ void Gateway::end_epoch(Outbox& out) {
     callee_.reply(*connect_key_, ConnectReply{Outcome::kFailed, epoch_}, out);
     connect_key_.reset();
   }
-  if (update_ && (gives_up || closing_ || update_->attempts >= options_.max_attempts)) {
+  if (update_ && lost_trainer_) {
+    // A training rank that died holds other weights now: whoever restores it asks anew.
+    answer_update(Outcome::kPeerGone, out);
+  } else if (update_ && (gives_up || closing_ || update_->attempts >= options_.max_attempts)) {
     answer_update(Outcome::kFailed, out);
   }
   advance(out);

@@ -6,9 +6,6 @@ namespace {
 // One message of the liveness exchange. Source: the reference's group check.
 constexpr std::uint64_t kLivenessElements = 100;
 
-constexpr std::uint32_t kPayloadBit = 1;
-constexpr std::uint32_t kControlBit = 2;
-
 }  // namespace
 
 void MemberGroups::join(const InitGroups& init, Outbox& out) {
@@ -18,18 +15,45 @@ void MemberGroups::join(const InitGroups& init, Outbox& out) {
   out.push(port::JoinGroup{payload_group(init.epoch), port::Backend::kNccl, init.rank, init.world, init.port});
 }
 
+GroupId MemberGroups::group_at(std::size_t index) const {
+  if (index == 0) return payload_group(init_.epoch);
+  if (index == 1) return control_group(init_.epoch);
+  return replica_group(init_.epoch, sides_[index - 2].replica);
+}
+
+std::uint32_t MemberGroups::bit_of(GroupId group) const {
+  for (std::size_t i = 0; i < groups(); ++i) {
+    if (group_at(i) == group) return std::uint32_t{1} << i;
+  }
+  return 0;
+}
+
 MemberGroups::Event MemberGroups::on_joined(const port::GroupJoined& in, Outbox& out) {
   const bool payload = state_ == State::kJoiningPayload && in.group == payload_group(init_.epoch);
   const bool control = state_ == State::kJoiningControl && in.group == control_group(init_.epoch);
-  if (!payload && !control) return Event::kNotMine;
+  const std::uint32_t side = state_ == State::kJoiningSides ? joining_ & bit_of(in.group) : 0;
+  if (!payload && !control && side == 0) return Event::kNotMine;
   if (in.outcome != Outcome::kOk) return Event::kFailed;
+  joining_ &= ~side;
   if (payload) {
     state_ = State::kJoiningControl;
     out.push(port::JoinGroup{control_group(init_.epoch), port::Backend::kGloo, init_.rank, init_.world, init_.port});
-    return Event::kProgress;
+  } else if (control && !sides_.empty()) {
+    join_sides(out);
+  } else if (joining_ == 0) {
+    exchange(out);
   }
-  exchange(out);
   return Event::kProgress;
+}
+
+void MemberGroups::join_sides(Outbox& out) {
+  state_ = State::kJoiningSides;
+  for (const SideGroup& side : sides_) {
+    const GroupId group = replica_group(init_.epoch, side.replica);
+    joining_ |= bit_of(group);
+    const port::Backend backend = side.replica == 0 ? port::Backend::kGloo : port::Backend::kNccl;
+    out.push(port::JoinGroup{group, backend, side.rank, side.world, init_.port});
+  }
 }
 
 // Even worlds: the upper half sends to the lower. Odd worlds: a ring, each both sends and receives.
@@ -66,18 +90,18 @@ MemberGroups::Event MemberGroups::on_batch(const port::BatchDone& in, Outbox& ou
 
 bool MemberGroups::abort(Outbox& out) {
   if (state_ == State::kNone || state_ == State::kAborting) return state_ == State::kAborting;
-  const bool has_control = state_ != State::kJoiningPayload;
-  aborting_ = kPayloadBit | (has_control ? kControlBit : 0U);
+  std::size_t joined = groups();
+  if (state_ == State::kJoiningPayload) joined = 1;
+  if (state_ == State::kJoiningControl) joined = 2;
+  aborting_ = (std::uint32_t{1} << joined) - 1;
+  joining_ = 0;
   state_ = State::kAborting;
-  out.push(port::AbortGroup{payload_group(init_.epoch)});
-  if (has_control) out.push(port::AbortGroup{control_group(init_.epoch)});
+  for (std::size_t i = 0; i < joined; ++i) out.push(port::AbortGroup{group_at(i)});
   return true;
 }
 
 MemberGroups::Event MemberGroups::on_aborted(const port::GroupAborted& in) {
-  const std::uint32_t payload = in.group == payload_group(init_.epoch) ? kPayloadBit : 0U;
-  const std::uint32_t control = in.group == control_group(init_.epoch) ? kControlBit : 0U;
-  const std::uint32_t ended = aborting_ & (payload | control);  // 0 also if it comes twice.
+  const std::uint32_t ended = aborting_ & bit_of(in.group);  // 0 also if it comes twice.
   if (state_ != State::kAborting || ended == 0) return Event::kNotMine;
   aborting_ &= ~ended;
   if (aborting_ != 0) return Event::kProgress;
@@ -87,8 +111,7 @@ MemberGroups::Event MemberGroups::on_aborted(const port::GroupAborted& in) {
 
 void MemberGroups::leave(Outbox& out) {
   AREAL_CHECK(state_ == State::kReady);
-  out.push(port::LeaveGroup{payload_group(init_.epoch)});
-  out.push(port::LeaveGroup{control_group(init_.epoch)});
+  for (std::size_t i = 0; i < groups(); ++i) out.push(port::LeaveGroup{group_at(i)});
   state_ = State::kNone;
 }
 

@@ -13,7 +13,7 @@ void add_kinds(KindTable& kinds) {
             QueryBatch, BatchStats, JoinTraining, TrainingJoined, SaveCheckpoint, CheckpointSaved>();
   kinds.add<WantBatch, BatchReady, PausePool, ResumePool, PoolVersion, PauseAll, AllPaused, ContinueAll, AllContinued,
             DrainShard, ClearBatch, BatchCleared, ResetPool, PoolReset>();
-  kinds.add<WantWrite, WriteGranted, WriteEnded, WeightsCommitted, WeightsUnproven, WeightsReplaced>();
+  kinds.add<WantWrite, WriteGranted, WriteEnded, WeightsCommitted, WeightsUnproven, WeightsReplaced, StepMade>();
 }
 
 }  // namespace areal::proto

@@ -257,10 +257,12 @@ struct EngineContinued {
   Outcome outcome = Outcome::kOk;
   AREAL_RECORD(0x1048, "engine_continued", outcome)
 };
-// Bookkeeping: the published version, for labels and routing. Has no side effect on requests.
+// Bookkeeping: the published version, for labels and routing. Has no side effect on requests. A version may be lower
+// than the one before only under a later training epoch.
 struct SetVersion {  // -> Ack
   Version version = 0;
-  AREAL_RECORD(0x1049, "set_version", version)
+  Epoch training_epoch = 0;
+  AREAL_RECORD(0x1049, "set_version", version, training_epoch)
 };
 
 // ---- Training: controller -> train ranks ----
@@ -363,10 +365,12 @@ struct BatchStats {
 
 // ---- Tells inside the controller: train_loop, rollout_pool, pause_gate, strict_drain ----
 
+// Asked for again under a later training epoch, its shards are assigned again: the ranks dropped what they had.
 struct WantBatch {
   TrainBatchId batch{};
   std::uint64_t step = 0;
-  AREAL_RECORD(0x1101, "want_batch", batch, step)
+  Epoch training_epoch = 0;
+  AREAL_RECORD(0x1101, "want_batch", batch, step, training_epoch)
 };
 struct BatchReady {
   TrainBatchId batch{};
@@ -384,11 +388,12 @@ struct PoolVersion {
   Version version = 0;
   AREAL_RECORD(0x1105, "pool_version", version)
 };
-// Training goes on from an earlier version: all work under way is void, and `accepted` sample groups count as accepted.
+// Training goes on from an earlier version: all work under way is void. Shards of groups that no batch took are named to
+// the drain as those of `batch`, before the answer.
 struct ResetPool {
   Version version = 0;
-  std::int64_t accepted = 0;
-  AREAL_RECORD(0x110D, "reset_pool", version, accepted)
+  TrainBatchId batch{};
+  AREAL_RECORD(0x110D, "reset_pool", version, batch)
 };
 struct PoolReset {
   Version version = 0;
@@ -426,10 +431,19 @@ struct BatchCleared {
 
 // ---- Tells inside a trainer: train_rank -> update_sender ----
 
+// The rank made a training step. Rates are bits of fp64: the one that the optimizer used, and the one after it.
+struct StepMade {
+  Version version = 0;
+  std::uint64_t optimizer_steps = 0;
+  std::uint64_t rate_used = 0;
+  std::uint64_t rate_next = 0;
+  AREAL_RECORD(0x1131, "step_made", version, optimizer_steps, rate_used, rate_next)
+};
+
 // The rank's weights are another history's: whatever was recorded of earlier updates is void.
 struct WeightsReplaced {
   Version version = 0;
-  AREAL_RECORD(0x1125, "weights_replaced", version)
+  AREAL_RECORD(0x1130, "weights_replaced", version)
 };
 
 // ---- Tells inside an engine's rank 0: receiver <-> engine_server ----

@@ -10,7 +10,22 @@ constexpr TimerId kDeadline{1};
 // Operations and buffers of weight updates have numbers of their own, apart from other protocols of the node.
 constexpr std::uint64_t kOpBase = 1ULL << 40;
 
+// The groups of a training rank besides those of all: everybody who trains, and the copies of what it holds.
+std::vector<SideGroup> sides_of(const MemberOptions& options) {
+  std::vector<SideGroup> sides;
+  if (!options.delta || options.role != Role::kTrainer) return sides;
+  sides.push_back({0, options.role_rank, options.role_world});
+  for (const ReplicaPlace& place : options.reconstruct->places) {
+    const bool known = std::ranges::find(sides, place.group, &SideGroup::replica) != sides.end();
+    if (place.world > 1 && !known) sides.push_back({place.group, place.rank, place.world});
+  }
+  return sides;
+}
+
 }  // namespace
+
+UpdateMember::UpdateMember(MemberOptions options)
+    : options_(std::move(options)), groups_(sides_of(options_)), callee_(options_.repeats) {}
 
 MemberEvent UpdateMember::on_input(const Input& input, Outbox& out) {
   return std::visit(
@@ -108,7 +123,7 @@ void UpdateMember::on_request(const port::MessageIn& in, const Prepare& asked, O
   const bool connected = phase_ == MemberPhase::kConnected || phase_ == MemberPhase::kPrepared;
   if (!connected || asked.epoch != groups_.epoch()) {
     refuse(in, Refusal::kWrongEpoch, asked.epoch, out);
-  } else if (attempt <= newest_ || asked.version < version_) {
+  } else if (attempt <= newest_) {
     refuse(in, Refusal::kStaleAttempt, asked.attempt, out);
   } else {
     answer.outcome = Outcome::kOk;
@@ -122,14 +137,16 @@ MemberEvent UpdateMember::on_request(const port::MessageIn& in, const Execute& a
   const AttemptKey attempt{asked.epoch, asked.version, asked.attempt};
   if (!options_.may_enter(phase_, attempt_, attempt)) {
     refuse(in, Refusal::kStaleAttempt, asked.attempt, out);
-    callee_.reply(Callee::key_of(in), Executed{asked.epoch, asked.version, asked.attempt, Outcome::kRefused, {}, 0},
-                  out);
+    Executed answer{asked.epoch, asked.version, asked.attempt, Outcome::kRefused, {}, 0};
+    answer.mode = asked.mode;
+    callee_.reply(Callee::key_of(in), answer, out);
     return {};
   }
   execute_key_ = Callee::key_of(in);
   phase_ = MemberPhase::kExecuting;
-  pass_ = 0;
-  batch_ = {};
+  posted_ = 0;
+  batches_.clear();
+  asked_ = {asked.mode, asked.reason, asked.base};
   out.note(port::CollectiveEntered{asked.epoch, asked.version, asked.attempt, rank()});
   out.push(port::ArmTimer{kDeadline, options_.update_timeout});
   return {What::kEntered, {}, {}};
@@ -157,15 +174,19 @@ void UpdateMember::fail(Outcome outcome, NodeId peer, Outbox& out) {
   if (phase_ != MemberPhase::kExecuting) return;
   phase_ = MemberPhase::kFailed;
   out.push(port::DisarmTimer{kDeadline});
-  callee_.reply(*execute_key_, Executed{attempt_.epoch, attempt_.version, attempt_.attempt, outcome, peer, 0}, out);
+  Executed answer{attempt_.epoch, attempt_.version, attempt_.attempt, outcome, peer, 0};
+  answer.mode = asked_.mode;
+  callee_.reply(*execute_key_, answer, out);
   execute_key_.reset();
 }
 
-void UpdateMember::succeed(std::uint64_t bytes, Outbox& out) {
+void UpdateMember::succeed(std::uint64_t bytes, UpdateMode mode, FullReason reason, Outbox& out) {
   phase_ = MemberPhase::kExecuted;
   out.push(port::DisarmTimer{kDeadline});
-  callee_.reply(*execute_key_, Executed{attempt_.epoch, attempt_.version, attempt_.attempt, Outcome::kOk, {}, bytes},
-                out);
+  Executed answer{attempt_.epoch, attempt_.version, attempt_.attempt, Outcome::kOk, {}, bytes};
+  answer.mode = mode;
+  answer.reason = reason;
+  callee_.reply(*execute_key_, answer, out);
   execute_key_.reset();
 }
 
@@ -186,7 +207,8 @@ MemberEvent UpdateMember::begin_end(const port::MessageIn& in, Epoch epoch, bool
   if (init_key_) finish_connect(Outcome::kAborted, {}, out);
   if (phase_ == MemberPhase::kExecuting) fail(Outcome::kAborted, {}, out);
   phase_ = MemberPhase::kEnding;
-  batch_ = {};
+  commit_key_.reset();
+  batches_.clear();
   if (running_op_.value != 0) out.push(port::StopCompute{running_op_});
   if (abort || groups_.state() != MemberGroups::State::kReady) {
     groups_.abort(out);
@@ -244,8 +266,7 @@ MemberEvent UpdateMember::on(const port::BatchDone& in, Outbox& out) {
     if (event == MemberGroups::Event::kFailed) finish_connect(in.outcome, in.peer, out);
     return {};
   }
-  if (phase_ != MemberPhase::kExecuting || in.batch != batch_ || batch_.value == 0) return {};
-  batch_ = {};
+  if (phase_ != MemberPhase::kExecuting || std::erase(batches_, in.batch) == 0) return {};
   if (in.outcome != Outcome::kOk) {
     fail(in.outcome, in.peer, out);
     return {};
@@ -293,50 +314,86 @@ void UpdateMember::release_staging(Outbox& out) {
   out.push(port::ReleaseBuffer{staging_});
 }
 
-void UpdateMember::start_compute(port::ComputeKind what, Outbox& out) {
+void UpdateMember::start_compute(port::ComputeKind what, const ComputeWish& wish, Outbox& out) {
   running_op_ = OpId{kOpBase + ++next_op_};
   out.push(port::StartCompute{.op = running_op_,
                               .what = what,
                               .version = attempt_.version,
                               .buffer = staging_,
                               .epoch = groups_.epoch(),
-                              .seed = attempt_.attempt,
-                              .amount = options_.plan->bytes()});
+                              .seed = wish.seed,
+                              .amount = wish.amount,
+                              .rate = wish.rate});
 }
 
-bool UpdateMember::post_pass(Outbox& out) {
+bool UpdateMember::post_next(UpdateMode mode, std::uint64_t updates, Outbox& out) {
   const MemberPlan& plan = *options_.plan;
-  if (pass_ >= plan.passes.size()) return false;
-  const MemberPass& pass = plan.passes[pass_++];
-  batch_ = groups_.next_batch();
-  out.push(port::PostBatch{.group = payload_group(groups_.epoch()),
-                           .batch = batch_,
-                           .kind = plan.sends ? port::BatchKind::kSend : port::BatchKind::kReceive,
-                           .tag = (std::uint64_t{attempt_.attempt} << 8) | pass_,
-                           .version = attempt_.version,
-                           .buffer = staging_,
-                           .dtype = pass.wire,
-                           .storage_dtype = pass.storage,
-                           .elements = pass.elements,
-                           .bytes = pass.bytes});
+  const bool delta = mode == UpdateMode::kDelta;
+  const std::uint32_t part = delta ? posted_ / 2 : posted_;
+  if (part >= plan.passes.size()) return false;
+  port::Round round = port::Round::kDense;
+  if (delta) round = posted_ % 2 == 0 ? port::Round::kCounts : port::Round::kData;
+  ++posted_;
+  const MemberPass& pass = plan.passes[part];
+  batches_.push_back(groups_.next_batch());
+  port::PostBatch batch{.group = payload_group(groups_.epoch()),
+                        .batch = batches_.back(),
+                        .kind = plan.sends ? port::BatchKind::kSend : port::BatchKind::kReceive,
+                        .tag = (std::uint64_t{attempt_.attempt} << 8) | posted_,
+                        .round = round,
+                        .part = part,
+                        .version = attempt_.version,
+                        .buffer = staging_,
+                        .dtype = pass.wire,
+                        .storage_dtype = pass.storage};
+  if (!delta) {  // How much a delta has, receivers learn from the counts.
+    batch.elements = pass.elements;
+    batch.bytes = pass.bytes;
+  } else if (plan.sends) {
+    batch.value = updates;
+  }
+  out.push(batch);
   return true;
 }
 
-void UpdateMember::meet(port::BatchKind kind, MeetingKind meeting, std::uint64_t value, std::uint64_t count,
-                        Outbox& out) {
-  batch_ = groups_.next_batch();
-  out.push(port::PostBatch{.group = control_group(groups_.epoch()),
-                           .batch = batch_,
-                           .kind = kind,
-                           .tag = meeting_tag(attempt_.version, attempt_.attempt, meeting),
+void UpdateMember::meet_in(GroupId group, const MeetingWish& wish, Outbox& out) {
+  batches_.push_back(groups_.next_batch());
+  out.push(port::PostBatch{.group = group,
+                           .batch = batches_.back(),
+                           .kind = wish.kind,
+                           .tag = meeting_tag(attempt_.version, attempt_.attempt, wish.meeting),
                            .version = attempt_.version,
-                           .value = value,
-                           .count = count});
+                           .value = wish.value,
+                           .count = wish.count});
+}
+
+void UpdateMember::post_reductions(std::uint32_t window, std::uint64_t contributed, bool force, Outbox& out) {
+  constexpr std::uint64_t kReductions = 2;  // Of one parameter.
+  const ReconstructPlan& plan = *options_.reconstruct;
+  for (std::size_t kind = 0; kind < kReplicaKinds; ++kind) {
+    const WindowShare& share = plan.windows[window].shares[kind];
+    const ReplicaPlace& place = plan.places[kind];
+    // What nobody else holds needs no sum, and what is not here at all is on none of the copies.
+    if (place.world <= 1 || share.parameters == 0) continue;
+    batches_.push_back(groups_.next_batch());
+    out.push(port::PostBatch{.group = replica_group(groups_.epoch(), place.group),
+                             .batch = batches_.back(),
+                             .kind = port::BatchKind::kReduce,
+                             .tag = share.hash,
+                             .part = window,
+                             .version = attempt_.version,
+                             .dtype = DType::kF32,
+                             .storage_dtype = DType::kF32,
+                             .elements = share.parameters * kReductions,
+                             .bytes = share.bytes,
+                             .value = contributed,
+                             .count = force ? 1U : 0U});
+  }
 }
 
 void UpdateMember::list_waits(WaitList& waits) const {
   if (running_op_.value != 0) waits.push_back({{}, "compute", running_op_.value});
-  if (batch_.value != 0) waits.push_back({{}, "batch of the update", attempt_.version});
+  if (!batches_.empty()) waits.push_back({{}, "batch of the update", attempt_.version});
   if (phase_ == MemberPhase::kConnecting) waits.push_back({{}, "group of the new epoch", groups_.epoch()});
 }
 

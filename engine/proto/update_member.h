@@ -14,6 +14,7 @@
 #include "engine/proto/input.h"
 #include "engine/proto/member_groups.h"
 #include "engine/proto/member_plan.h"
+#include "engine/proto/reconstruct_plan.h"
 #include "engine/proto/waits.h"
 
 namespace areal::proto {
@@ -52,10 +53,38 @@ struct MemberOptions {
   std::shared_ptr<const MemberPlan> plan;
   Digest128 meta;  // Of the parameters it reports.
   std::uint64_t staging_bytes = 0;
+  std::uint64_t gradient_bytes = 0;  // A trainer's; given up during an update.
+  // Deltas: whether ranks vote, and a trainer's windows and copies (null on receivers).
+  bool delta = false;
+  std::uint64_t anchor_interval = 0;
+  std::shared_ptr<const ReconstructPlan> reconstruct;
   Duration init_timeout{300'000'000'000};
   Duration update_timeout{120'000'000'000};
   RepeatPolicy repeats = never_repeat;
   EnterPolicy may_enter = enter_once;
+};
+
+// What an attempt is asked to be. kDelta: may be one, if nobody wants it full.
+struct AttemptMode {
+  UpdateMode mode = UpdateMode::kFull;
+  FullReason reason = FullReason::kNone;
+  Version base = 0;
+  AREAL_FIELDS(mode, reason, base)
+};
+
+// What is asked of the compute engine besides the attempt.
+struct ComputeWish {
+  std::uint64_t seed = 0;
+  std::uint64_t amount = 0;
+  std::uint64_t rate = port::kNoRate;
+};
+
+// What is reduced or voted on.
+struct MeetingWish {
+  port::BatchKind kind = port::BatchKind::kBarrier;
+  MeetingKind meeting = MeetingKind::kFinish;
+  std::uint64_t value = 0;
+  std::uint64_t count = 0;
 };
 
 // What an input meant, for the side that holds the member.
@@ -77,7 +106,7 @@ struct MemberEvent {
 
 class UpdateMember {
  public:
-  explicit UpdateMember(MemberOptions options) : options_(std::move(options)), callee_(options_.repeats) {}
+  explicit UpdateMember(MemberOptions options);
 
   MemberEvent on_input(const Input& input, Outbox& out);
 
@@ -90,17 +119,27 @@ class UpdateMember {
   // The attempt failed here: answers Execute, then waits for the abort.
   void fail(Outcome outcome, NodeId peer, Outbox& out);
   // The attempt is done here up to the commit: answers Execute.
-  void succeed(std::uint64_t bytes, Outbox& out);
+  void succeed(std::uint64_t bytes, UpdateMode mode, FullReason reason, Outbox& out);
 
   void reserve_staging(Outbox& out);
   void release_staging(Outbox& out);
-  void start_compute(port::ComputeKind what, Outbox& out);
-  // Posts the next pass of the payload; false when all passes are done.
-  bool post_pass(Outbox& out);
-  void meet(port::BatchKind kind, MeetingKind meeting, std::uint64_t value, std::uint64_t count, Outbox& out);
+  void start_compute(port::ComputeKind what, Outbox& out) { start_compute(what, {}, out); }
+  void start_compute(port::ComputeKind what, const ComputeWish& wish, Outbox& out);
+  // Posts the next batch of the payload, a pass or one of its two rounds; false when all are done. `updates`: of a
+  // sender, how many elements the delta has.
+  bool post_next(UpdateMode mode, std::uint64_t updates, Outbox& out);
+  // With all ranks.
+  void meet(const MeetingWish& wish, Outbox& out) { meet_in(control_group(groups_.epoch()), wish, out); }
+  // With all training ranks.
+  void meet_trainers(const MeetingWish& wish, Outbox& out) { meet_in(train_group(groups_.epoch()), wish, out); }
+  // Posts the reductions of one window with each set of copies, two a parameter: its correction and its status.
+  void post_reductions(std::uint32_t window, std::uint64_t contributed, bool force, Outbox& out);
+  // Batches that were posted and have not ended.
+  [[nodiscard]] std::size_t pending() const { return batches_.size(); }
 
   [[nodiscard]] MemberPhase phase() const { return phase_; }
   [[nodiscard]] const AttemptKey& attempt() const { return attempt_; }
+  [[nodiscard]] const AttemptMode& asked() const { return asked_; }
   [[nodiscard]] const MemberOptions& options() const { return options_; }
   [[nodiscard]] Version version() const { return version_; }
   [[nodiscard]] std::uint32_t rank() const { return groups_.init().rank; }
@@ -112,7 +151,7 @@ class UpdateMember {
 
   AREAL_FIELDS(phase_, loaded_, version_, attempt_, newest_, groups_, callee_, meta_key_, init_key_, execute_key_,
                commit_key_, end_key_, end_is_abort_, told_unproven_, next_op_, running_op_, next_buffer_, staging_,
-               releasing_, pass_, batch_)
+               releasing_, posted_, batches_, asked_)
 
  private:
   using What = MemberEvent::What;
@@ -136,6 +175,7 @@ class UpdateMember {
   void refuse(const port::MessageIn& in, Refusal reason, std::uint64_t detail, Outbox& out) const;
   void answer_meta(Outbox& out);
   void note_plan(Outbox& out) const;
+  void meet_in(GroupId group, const MeetingWish& wish, Outbox& out);
   void finish_connect(Outcome outcome, NodeId peer, Outbox& out);
   MemberEvent check_end(Outbox& out);
 
@@ -159,8 +199,9 @@ class UpdateMember {
   std::uint64_t next_buffer_ = 0;
   BufferId staging_;  // 0: none.
   bool releasing_ = false;
-  std::uint32_t pass_ = 0;
-  BatchId batch_;  // Awaited; 0: none.
+  std::uint32_t posted_ = 0;      // Batches of the payload.
+  std::vector<BatchId> batches_;  // Awaited; few.
+  AttemptMode asked_;             // Of the attempt that is executed.
 };
 
 }  // namespace areal::proto

@@ -18,11 +18,11 @@ void UpdateReceiver::step(const Input& input, Outbox& out) {
     case What::kNone:
       break;
     case What::kEntered:
-      stage_ = Stage::kLanding;
-      member_.reserve_staging(out);
+      begin(out);
       break;
     case What::kStaged:
-      member_.post_pass(out);
+      stage_ = Stage::kLanding;
+      member_.post_next(mode_, 0, out);
       break;
     case What::kCompute:
       on_compute(event.compute, out);
@@ -44,6 +44,20 @@ void UpdateReceiver::step(const Input& input, Outbox& out) {
       if (serves_ && member_.as_loaded()) out.tell(kServerSlot, WeightsCommitted{0});
       break;
   }
+}
+
+void UpdateReceiver::begin(Outbox& out) {
+  if (!member_.options().delta) return stage_payload(UpdateMode::kFull, out);
+  stage_ = Stage::kVotingMode;
+  const AttemptMode& asked = member_.asked();
+  const bool can = asked.mode == UpdateMode::kDelta && asked.base == member_.version() && !quarantined_;
+  member_.meet({port::BatchKind::kMin, MeetingKind::kMode, can ? 1U : 0U, 0}, out);
+}
+
+void UpdateReceiver::stage_payload(UpdateMode mode, Outbox& out) {
+  mode_ = mode;
+  stage_ = Stage::kStaging;
+  member_.reserve_staging(out);
 }
 
 void UpdateReceiver::note_state(port::ServeState state, Outbox& out) const {
@@ -69,6 +83,7 @@ void UpdateReceiver::on_compute(const port::ComputeDone& done, Outbox& out) {
         break;
       }
       landed_ = done.digest.low;
+      received_ = done.extra;
       if (!serves_) {
         vote(out);
         break;
@@ -78,6 +93,7 @@ void UpdateReceiver::on_compute(const port::ComputeDone& done, Outbox& out) {
       out.tell(kServerSlot, WantWrite{member_.attempt().version});
       break;
     case port::ComputeKind::kApply:
+    case port::ComputeKind::kApplyDelta:
       on_applied(done, out);
       break;
     case port::ComputeKind::kFence:
@@ -90,7 +106,7 @@ void UpdateReceiver::on_compute(const port::ComputeDone& done, Outbox& out) {
 
 void UpdateReceiver::vote(Outbox& out) {
   stage_ = Stage::kVerifying;
-  member_.meet(port::BatchKind::kSum, MeetingKind::kVerify, 0 - landed_, 0, out);
+  member_.meet({port::BatchKind::kSum, MeetingKind::kVerify, 0 - landed_, 0}, out);
 }
 
 void UpdateReceiver::on_applied(const port::ComputeDone& done, Outbox& out) {
@@ -118,14 +134,17 @@ void UpdateReceiver::on_fenced(const port::ComputeDone& done, Outbox& out) {
   out.note(port::Applied{attempt.epoch, attempt.version, attempt.attempt, member_.rank(), member_.options().engine,
                          written_, tensors_, held_});
   stage_ = Stage::kFinishing;
-  member_.meet(port::BatchKind::kBarrier, MeetingKind::kFinish, 0, 0, out);
+  member_.meet({port::BatchKind::kBarrier, MeetingKind::kFinish, 0, 0}, out);
 }
 
 void UpdateReceiver::on_batch(const port::BatchDone& done, Outbox& out) {
   const AttemptKey& attempt = member_.attempt();
   switch (stage_) {
+    case Stage::kVotingMode:
+      stage_payload(done.value == 1 ? UpdateMode::kDelta : UpdateMode::kFull, out);
+      break;
     case Stage::kLanding:
-      if (member_.post_pass(out)) break;
+      if (member_.post_next(mode_, 0, out)) break;
       stage_ = Stage::kChecking;
       member_.start_compute(port::ComputeKind::kVerify, out);
       break;
@@ -138,16 +157,17 @@ void UpdateReceiver::on_batch(const port::BatchDone& done, Outbox& out) {
       quarantined_ = true;  // Until the commit.
       out.note(port::ApplyStarted{attempt.epoch, attempt.version, attempt.attempt, member_.rank(),
                                   member_.options().engine});
-      member_.start_compute(port::ComputeKind::kApply, out);
+      member_.start_compute(mode_ == UpdateMode::kDelta ? port::ComputeKind::kApplyDelta : port::ComputeKind::kApply, out);
       break;
     case Stage::kFinishing:
       stage_ = Stage::kNone;
       if (wants_write_) out.tell(kServerSlot, WriteEnded{attempt.version, true});
       wants_write_ = false;
       member_.release_staging(out);
-      member_.succeed(member_.options().plan->bytes(), out);
+      member_.succeed(received_, mode_, FullReason::kNone, out);
       break;
     case Stage::kNone:
+    case Stage::kStaging:
     case Stage::kChecking:
     case Stage::kLocking:
     case Stage::kApplying:

@@ -116,6 +116,8 @@ class RoomBuilder {
     room_.members =
         std::make_shared<const std::vector<proto::MemberPlan>>(proto::member_plans(*room_.plan, *infer, aliases));
     count_memory(*train, *infer);
+    room_.reconstruct = std::make_shared<const proto::ReconstructPlans>(
+        proto::reconstruct_plans(room_.model, *train, room_.scenario.train.delta.window));
     return make_tiny(*right_names);
   }
 
@@ -146,6 +148,7 @@ class RoomBuilder {
     request.live_all = room_.scenario.model.live_all;
     request.optimizer = *optimizer;
     request.engine_names = &right_names;
+    request.reconstruct = room_.reconstruct.get();
     auto tiny = node::make_tiny_shape(room_.model, request, *room_.policies.names);
     if (!tiny) return tiny.error();
     room_.tiny = std::move(*tiny);
@@ -165,6 +168,8 @@ class RoomBuilder {
     setup->batch_size = room_.scenario.rollout.batch;
     setup->max_staleness = room_.scenario.rollout.staleness;
     setup->enforce_staleness = room_.scenario.rollout.enforce_staleness;
+    setup->delta = room_.scenario.train.delta.enabled;
+    setup->anchor_interval = static_cast<std::uint32_t>(room_.scenario.train.delta.anchor_interval);
     room_.directory.resize(room_.nodes.size() + 1);
     for (const RoomNode& node : room_.nodes) {
       JudgeNode judged;

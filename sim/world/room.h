@@ -15,6 +15,7 @@
 #include "engine/proto/member_plan.h"
 #include "engine/proto/name_policy.h"
 #include "engine/proto/pause_gate.h"
+#include "engine/proto/reconstruct_plan.h"
 #include "engine/proto/router.h"
 #include "engine/proto/train_loop.h"
 #include "engine/proto/transfer_plan.h"
@@ -59,6 +60,7 @@ struct Room {
   std::shared_ptr<const proto::TransferPlan> plan;                // Of the configured model: bytes and times.
   std::shared_ptr<const std::vector<proto::MemberPlan>> members;  // By transfer rank.
   std::vector<std::uint64_t> model_bytes;                         // Held by each transfer rank.
+  std::shared_ptr<const proto::ReconstructPlans> reconstruct;     // Of the configured model.
   Digest128 train_meta;
   Digest128 infer_meta;
   std::shared_ptr<const node::TinyShape> tiny;  // Live tensors.

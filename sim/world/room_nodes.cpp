@@ -21,6 +21,8 @@ namespace {
 
 using node::ProtocolBox;
 
+constexpr std::uint64_t kGradientBytes = 4;  // fp32, of one element that a rank holds.
+
 proto::CallerOptions calls_of(const Room& room) {
   proto::CallerOptions calls;
   calls.timeout = room.scenario.work.request_timeout;
@@ -39,6 +41,14 @@ proto::MemberOptions member_of(const Room& room, const RoomNode& node) {
   options.meta = infers ? room.infer_meta : room.train_meta;
   // A sender stages all that it sends, packed; a receiver all that it will write, since nothing is applied unverified.
   options.staging_bytes = options.plan->bytes();
+  const config::DeltaSettings& delta = room.scenario.train.delta;
+  options.delta = delta.enabled;
+  options.anchor_interval = static_cast<std::uint64_t>(delta.anchor_interval);
+  if (!infers) {
+    const proto::ReconstructPlan& plan = room.reconstruct->ranks[node.train_rank];
+    options.reconstruct = std::shared_ptr<const proto::ReconstructPlan>(room.reconstruct, &plan);
+    options.gradient_bytes = plan.elements * kGradientBytes;
+  }
   options.init_timeout = room.scenario.work.init_timeout;
   options.update_timeout = room.scenario.work.update_timeout;
   options.repeats = room.policies.repeats;
@@ -51,6 +61,7 @@ std::vector<ProtocolBox> gateway_protocols(const Room& room) {
   options.calls = calls_of(room);
   options.attempt_timeout = room.scenario.work.update_timeout + 30_s;
   options.max_attempts = room.scenario.work.max_attempts;
+  options.delta = room.scenario.train.delta.enabled;
   options.plans = room.members;
   std::vector<ProtocolBox> slots;
   slots.emplace_back(proto::Gateway(std::move(options), room.cluster));

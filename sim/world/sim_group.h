@@ -17,15 +17,18 @@ struct GroupBatch {
   port::BatchKind kind = port::BatchKind::kBarrier;
   BatchId batch{};
   std::uint64_t tag = 0;
+  port::Round round = port::Round::kDense;
+  std::uint32_t part = 0;
   Version version = 0;
   BufferId buffer{};
   DType dtype = DType::kBf16;
+  std::uint64_t bytes = 0;
   std::uint64_t value = 0;
   std::uint64_t count = 0;
   node::Origin origin;
   std::uint32_t pairs_left = 0;  // Payload: pairs that have not moved yet.
   bool ended = false;
-  AREAL_FIELDS(kind, batch, tag, version, buffer, dtype, value, count, origin, pairs_left, ended)
+  AREAL_FIELDS(kind, batch, tag, round, part, version, buffer, dtype, bytes, value, count, origin, pairs_left, ended)
 };
 
 struct GroupMember {

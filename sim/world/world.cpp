@@ -54,6 +54,9 @@ Result<World> World::make_hosting(std::shared_ptr<const Room> room, std::uint64_
   }
   world.packed_.resize(room->cluster.train_world());
   world.held_.resize(infer_world);
+  world.landed_bytes_.assign(infer_world, 0);
+  world.synced_.resize(room->cluster.train_world());
+  world.checkpoints_.resize(room->cluster.train_world());
   world.nodes_ = std::move(nodes);
   world.room_ = std::move(room);
   return world;
@@ -298,13 +301,12 @@ void World::save(StateWriter& writer) const {
   writer.value(store_);
   for (const node::TinyTrainer& trainer : trainers_) writer.value(trainer.save());
   for (const node::TinyReplica& replica : replicas_) writer.value(replica.save());
-  for (const node::Packed& packed : packed_) {
-    writer.value(packed.streams.size());
-    for (const node::PackedStream& stream : packed.streams) writer.value(stream.receiver), writer.value(stream.bits);
-    writer.value(packed.elements);
-    writer.value(packed.digest);
-  }
+  for (const node::TinyTrainer& trainer : trainers_) writer.value(trainer.delta());
+  writer.value(packed_);
   writer.value(held_);
+  writer.value(landed_bytes_);
+  writer.value(synced_);
+  writer.value(checkpoints_);
   rules_.save(writer);
   faults_.save(writer);
   writer.value(ended_);

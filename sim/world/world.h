@@ -6,6 +6,7 @@
 //
 // Not thread-safe.
 #pragma once
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -108,9 +109,14 @@ class World {
                   port::TraceSink& sink);
   void post_control(Group& group, GroupMember& member, std::size_t index);
   void post_payload(Group& group, GroupMember& member, std::size_t index, port::TraceSink& sink);
-  [[nodiscard]] std::size_t pass_of(const GroupMember& member, std::size_t index) const;
+  [[nodiscard]] std::uint64_t pair_elements(const GroupMember& sender, const proto::PeerList& list,
+                                            const GroupBatch& batch) const;
+  [[nodiscard]] const node::PackedStream* stream_of(std::uint32_t sender, std::uint32_t receiver) const;
+  void reduce_window(const Group& group, std::size_t index);
+  [[nodiscard]] Duration reduce_time(const Group& group, std::size_t index) const;
   void start_pair(Group& group, GroupMember& sender, GroupMember& receiver, std::size_t index, port::TraceSink& sink);
-  void land(std::uint32_t sender, std::uint32_t receiver);
+  void land(const GroupMember& sender, const GroupMember& receiver, const GroupBatch& batch, port::TraceSink& sink);
+  void end_payload(const Group& group, GroupMember& side, std::size_t index);
   void list_group_waits(std::vector<RoomWait>& waits) const;
   void pair_moved(const WorldEvent& event, port::TraceSink& sink);
   void end_batch(const Group& group, GroupMember& member, std::size_t index, port::Outcome outcome, NodeId peer,
@@ -120,7 +126,7 @@ class World {
   void member_died(NodeId node);
   void death_noticed(const WorldEvent& event);
 
-  // world_compute.cpp
+  // world_compute.cpp: when an operation runs; world_work.cpp: what it does.
   void start_compute(NodeId node, SlotId slot, const port::StartCompute& asked, const node::Origin& origin);
   void stop_compute(NodeId node, OpId op);
   void freeze(NodeId node, bool frozen);
@@ -128,10 +134,15 @@ class World {
   void compute_ends(const WorldEvent& event, port::TraceSink& sink);
   port::ComputeDone do_work(NodeId node, const port::StartCompute& asked, bool cut_short);
   void train_work(const RoomNode& place, const port::StartCompute& asked, port::ComputeDone& done);
+  void delta_work(const RoomNode& place, const port::StartCompute& asked, bool cut_short, port::ComputeDone& done);
+  void checkpoint_work(const RoomNode& place, const port::StartCompute& asked, port::ComputeDone& done);
+  [[nodiscard]] double learning_rate(Version version) const;
+  [[nodiscard]] std::uint64_t missed_elements(std::uint32_t train_rank) const;
+  [[nodiscard]] std::uint64_t window_bytes(const RoomNode& place, std::uint64_t window) const;
   void engine_work(const RoomNode& place, const port::StartCompute& asked, bool cut_short, port::ComputeDone& done);
   void engine_lost_rank(EngineId engine);
   port::ComputeDone generated(NodeId node, const SimCompute& compute, port::Outcome outcome) const;
-  [[nodiscard]] Duration duration_of(const port::StartCompute& asked) const;
+  [[nodiscard]] Duration duration_of(NodeId node, const port::StartCompute& asked) const;
   void begin_generation(NodeId node, SimCompute& compute);
   void weights_changed(EngineId engine);
   [[nodiscard]] std::uint64_t tokens_left(const SimCompute& compute) const;
@@ -182,6 +193,17 @@ class World {
   std::vector<node::TinyReplica> replicas_;  // By infer rank over all engines.
   std::vector<node::Packed> packed_;         // What each trainer last packed.
   std::vector<Digest128> held_;              // Weights of each replica.
+  std::vector<std::uint64_t> landed_bytes_;  // Accounted, by replica, of what is in staging.
+  // What each trainer sent when its receivers last acknowledged: for counting changes that a mask misses. No protocol
+  // and no trainer sees it.
+  std::vector<std::vector<std::uint32_t>> synced_;
+  // Checkpoints on durable storage, by train rank and slot. A process's death does not touch them.
+  struct Checkpoint {
+    Version version = 0;
+    std::vector<std::uint64_t> words;
+    AREAL_FIELDS(version, words)
+  };
+  std::vector<std::array<Checkpoint, 2>> checkpoints_;
   RuleHook rules_;
   FaultPlan faults_;
   std::vector<FaultAction> due_;  // Asked for by the plan within the present event.

@@ -1,4 +1,4 @@
-// Devices: the tiny engine's arithmetic, at the time that the configured model would take for it.
+// Devices: when their operations run, for as long as the configured model would take.
 #include <algorithm>
 
 #include "engine/base/rng.h"
@@ -12,28 +12,47 @@ using What = WorldEvent::What;
 using port::ComputeKind;
 
 constexpr Duration kFenceTime = 1_ms;
+constexpr Duration kKernelTime = 100_us;
 constexpr Duration kRewardTime = 50_ms;
-// Share of sample groups whose rewards are all equal, and which are rejected.
-constexpr std::uint64_t kRejectOneIn = 16;
 constexpr std::uint64_t kLeastTokens = 32;
-// Salts of pseudo-data that is a function of the run's seed.
+// Salt of pseudo-data that is a function of the run's seed.
 constexpr std::uint64_t kLengthSalt = 0x6C656E;
-constexpr std::uint64_t kRewardSalt = 0x726577;
+
+bool is_apply(ComputeKind what) { return what == ComputeKind::kApply || what == ComputeKind::kApplyDelta; }
 
 }  // namespace
 
-Duration World::duration_of(const port::StartCompute& asked) const {
+std::uint64_t World::window_bytes(const RoomNode& place, std::uint64_t window) const {
+  const auto& windows = room_->reconstruct->ranks[place.train_rank].windows;
+  return window < windows.size() ? windows[window].bytes() : 0;
+}
+
+Duration World::duration_of(NodeId node, const port::StartCompute& asked) const {
+  const RoomNode& place = room_->node(node);
   const config::DeviceSettings& devices = room_->scenario.devices;
   switch (asked.what) {
     case ComputeKind::kLoadModel:
       return devices.load_time;
-    case ComputeKind::kTrainStep:
+    case ComputeKind::kGradients:
       return room_->scenario.train.step_time;
     case ComputeKind::kPack:
     case ComputeKind::kVerify:
     case ComputeKind::kApply:
-      return kFenceTime + time_of_bytes(asked.amount, devices.copy_bandwidth);
+      return kFenceTime + time_of_bytes(room_->members->at(place.transfer_rank).bytes(), devices.copy_bandwidth);
+    case ComputeKind::kTrainStep:
+    case ComputeKind::kCapture:
+    case ComputeKind::kPackDelta:
+    case ComputeKind::kSaveCheckpoint:  // A copy on the host; it is written while training goes on.
+      return kFenceTime + time_of_bytes(room_->model_bytes[place.transfer_rank], devices.copy_bandwidth);
+    case ComputeKind::kApplyDelta:
+      return kFenceTime + time_of_bytes(landed_bytes_[place.transfer_rank], devices.copy_bandwidth);
+    case ComputeKind::kInvert:
+    case ComputeKind::kCompare:
+      return kKernelTime + time_of_bytes(window_bytes(place, asked.amount), devices.copy_bandwidth);
+    case ComputeKind::kLoadCheckpoint:
+      return devices.load_time;
     case ComputeKind::kFence:
+    case ComputeKind::kMarkSynced:
       return kFenceTime;
     case ComputeKind::kReward:
       return kRewardTime;
@@ -64,13 +83,13 @@ void World::run_next(NodeId node) {
     if (compute.asked.what == ComputeKind::kGenerate) continue;
     if (compute.event != 0) return;
     compute.started = now_;
-    compute.event = post(duration_of(compute.asked), WorldEvent{.what = What::kComputeEnds,
+    compute.event = post(duration_of(node, compute.asked), WorldEvent{.what = What::kComputeEnds,
                                                                 .node = node,
                                                                 .incarnation = node_of(node).incarnation(),
                                                                 .number = compute.number,
                                                                 .erased = {}});
     const RoomNode& place = room_->node(node);
-    if (compute.asked.what == ComputeKind::kApply) weights_changed(place.engine);
+    if (is_apply(compute.asked.what)) weights_changed(place.engine);
     return;
   }
 }
@@ -138,7 +157,7 @@ void World::stop_compute(NodeId node, OpId op) {
   port::ComputeDone done{op, compute.asked.what, port::Outcome::kAborted, 0, 0, 0, {}};
   if (compute.asked.what == ComputeKind::kGenerate) {
     done = generated(node, compute, port::Outcome::kAborted);
-  } else if (ran && compute.asked.what == ComputeKind::kApply) {
+  } else if (ran && is_apply(compute.asked.what)) {
     done = do_work(node, compute.asked, true);
     done.outcome = port::Outcome::kAborted;
   }
@@ -195,75 +214,6 @@ void World::compute_ends(const WorldEvent& event, port::TraceSink& sink) {
                      .erased = proto::erase(proto::Input(done))},
           sink);
   run_next(event.node);
-}
-
-// The arithmetic itself. `cut_short`: it fails; an apply fails half-way and leaves mixed weights.
-port::ComputeDone World::do_work(NodeId node, const port::StartCompute& asked, bool cut_short) {
-  const RoomNode& place = room_->node(node);
-  port::ComputeDone done{
-      asked.op, asked.what, cut_short ? port::Outcome::kFailed : port::Outcome::kOk, asked.version, 0, 0, {}};
-  if (cut_short && asked.what != ComputeKind::kApply) return done;  // It failed before it had any effect.
-  if (place.role == port::Role::kTrainer) {
-    train_work(place, asked, done);
-  } else if (place.role == port::Role::kEngine) {
-    engine_work(place, asked, cut_short, done);
-  } else if (asked.what == ComputeKind::kReward) {
-    done.count = mix_words(mix_words(decisions_.seed(), kRewardSalt), asked.seed) % kRejectOneIn != 0 ? 1 : 0;
-  }
-  return done;
-}
-
-void World::train_work(const RoomNode& place, const port::StartCompute& asked, port::ComputeDone& done) {
-  node::TinyTrainer& trainer = trainers_[place.train_rank];
-  if (asked.what == ComputeKind::kLoadModel) {
-    trainer.load();
-    devices_[place.id.value - 1].model_bytes = room_->model_bytes[place.transfer_rank];
-    done.total = room_->members->at(place.transfer_rank).tensors;
-    done.digest = trainer.digest();
-  } else if (asked.what == ComputeKind::kTrainStep && trainer.steps() + 1 != asked.version) {
-    done.outcome = port::Outcome::kMismatch;  // It holds other weights than the step starts from.
-  } else if (asked.what == ComputeKind::kTrainStep) {
-    done.digest = trainer.step(asked.seed);
-  } else if (asked.what == ComputeKind::kPack && trainer.steps() != asked.version) {
-    done.outcome = port::Outcome::kMismatch;  // Its weights are of another version.
-  } else if (asked.what == ComputeKind::kPack) {
-    packed_[place.train_rank] = trainer.pack();
-    done.count = packed_[place.train_rank].elements;
-    done.digest = packed_[place.train_rank].digest;
-  }
-}
-
-void World::engine_work(const RoomNode& place, const port::StartCompute& asked, bool cut_short,
-                        port::ComputeDone& done) {
-  node::TinyReplica& replica = replicas_[place.transfer_rank];
-  Digest128& held = held_[place.transfer_rank];
-  switch (asked.what) {
-    case ComputeKind::kLoadModel:
-      replica.load();
-      devices_[place.id.value - 1].model_bytes = room_->model_bytes[place.transfer_rank];
-      done.total = room_->members->at(place.transfer_rank).tensors;
-      held = replica.digest();
-      break;
-    case ComputeKind::kVerify: {
-      const node::TinyReplica::Verified verified = replica.verify();
-      done.count = verified.elements;
-      done.digest = verified.digest;
-      return;
-    }
-    case ComputeKind::kApply: {
-      const std::size_t all = room_->tiny->plan->tensors.size();
-      const node::TinyReplica::Applied applied = replica.apply(cut_short ? all / 2 : node::TinyReplica::kAllTensors);
-      done.count = applied.written;
-      done.total = applied.total;
-      held = replica.digest();
-      weights_changed(place.engine);
-      replica.clear_staging();
-      break;
-    }
-    default:
-      break;
-  }
-  done.digest = held;
 }
 
 // A write begins or ends at an engine: whatever it decodes now is made of no version.

@@ -1,6 +1,8 @@
 // Collectives: rendezvous, meetings of control groups, pairs of payload groups, aborts and deaths.
 #include <algorithm>
 
+#include "engine/delta/schedule.h"
+#include "engine/proto/member_groups.h"
 #include "sim/world/transfer_time.h"
 #include "sim/world/world.h"
 
@@ -12,6 +14,9 @@ using What = WorldEvent::What;
 constexpr Duration kRendezvousTime = 20_ms;
 constexpr Duration kMeetingTime = 1_ms;
 constexpr Duration kAbortTime = 5_ms;
+
+// REQUIRES: a group of the training side.
+Epoch epoch_of(GroupId group) { return static_cast<Epoch>((group.value >> 16) & 0xFFFF); }
 
 bool is_payload(port::BatchKind kind) { return kind == port::BatchKind::kSend || kind == port::BatchKind::kReceive; }
 
@@ -34,7 +39,9 @@ void World::join(NodeId node, SlotId slot, const port::JoinGroup& asked, const n
   group.complete = true;
   group.met_at = now_ + kRendezvousTime;
   // The ranks of an engine meet again with everybody else: it can generate from here on.
-  for (EngineState& engine : engines_) engine.broken = false;
+  if (group.world == room_->cluster.world()) {
+    for (EngineState& engine : engines_) engine.broken = false;
+  }
   for (const GroupMember& one : group.members) {
     post_input(one.node, one.slot, port::GroupJoined{group.id, port::Outcome::kOk}, origin, kRendezvousTime);
   }
@@ -54,6 +61,9 @@ void World::post_batch(NodeId node, SlotId slot, const port::PostBatch& asked, c
   batch.kind = asked.kind;
   batch.batch = asked.batch;
   batch.tag = asked.tag;
+  batch.round = asked.round;
+  batch.part = asked.part;
+  batch.bytes = asked.bytes;
   batch.version = asked.version;
   batch.buffer = asked.buffer;
   batch.dtype = asked.dtype;
@@ -86,10 +96,36 @@ void World::post_control(Group& group, GroupMember& member, std::size_t index) {
   // NCCL knows no tags: whoever does not fit waits for ever.
   if (!fits && group.backend == port::Backend::kNccl) return;
   if (batch.kind == port::BatchKind::kBarrier && fits) group.ended_tags.push_back(batch.tag);
+  Duration lasts = kMeetingTime;
+  if (batch.kind == port::BatchKind::kReduce) {
+    reduce_window(group, index);
+    lasts = lasts + reduce_time(group, index);
+  }
   for (GroupMember& one : group.members) {
     if (one.batches[index].ended || one.dead) continue;
-    end_batch(group, one, index, fits ? port::Outcome::kOk : port::Outcome::kMismatch, {}, meeting, kMeetingTime);
+    end_batch(group, one, index, fits ? port::Outcome::kOk : port::Outcome::kMismatch, {}, meeting, lasts);
   }
+}
+
+// Corrections and statuses of one window meet: everybody ends with their sums.
+void World::reduce_window(const Group& group, std::size_t index) {
+  std::vector<node::TinyDelta*> members;
+  const RoomNode& first = room_->node(group.members.front().node);
+  const auto& places = room_->reconstruct->ranks[first.train_rank].places;
+  for (const GroupMember& member : group.members) {
+    members.push_back(&trainers_[room_->node(member.node).train_rank].delta());
+  }
+  for (std::uint8_t kind = 0; kind < proto::kReplicaKinds; ++kind) {
+    const bool mine = group.id == proto::replica_group(epoch_of(group.id), places[kind].group);
+    if (mine) node::TinyDelta::reduce(members, group.members.front().batches[index].part, kind);
+  }
+}
+
+// A ring: every rank sends and receives 2 (n - 1) / n of the bytes.
+Duration World::reduce_time(const Group& group, std::size_t index) const {
+  const std::uint64_t bytes = group.members.front().batches[index].bytes;
+  const std::uint64_t world = group.world;
+  return time_of_bytes(bytes * 2 * (world - 1) / world, room_->scenario.links.bandwidth);
 }
 
 void World::end_batch(const Group& group, GroupMember& member, std::size_t index, port::Outcome outcome, NodeId peer,
@@ -100,20 +136,49 @@ void World::end_batch(const Group& group, GroupMember& member, std::size_t index
              port::BatchDone{group.id, batch.batch, outcome, peer, meeting.value, meeting.count}, batch.origin, after);
 }
 
-// Payload: every pair of the plan that has something of this wire dtype moves once both sides have posted.
+// Elements of one pair that a batch moves: those of the plan, or in a delta those that changed, in the proportion of the
+// live ones.
+std::uint64_t World::pair_elements(const GroupMember& sender, const proto::PeerList& list,
+                                   const GroupBatch& batch) const {
+  const DType wire = room_->members->at(sender.rank).passes[batch.part].wire;
+  const proto::DTypeTotal& total = list.by_dtype[static_cast<std::size_t>(wire)];
+  if (batch.round == port::Round::kDense || total.elements == 0) return total.elements;
+  if (batch.round == port::Round::kCounts) return total.ops;
+  const node::PackedStream* stream = stream_of(list.send, list.recv);
+  const std::uint64_t changed = stream != nullptr ? stream->updates.by_dtype[static_cast<std::size_t>(wire)] : 0;
+  const proto::PeerList* live = room_->tiny->plan->find(list.send, list.recv);
+  const std::uint64_t of = live != nullptr ? live->by_dtype[static_cast<std::size_t>(wire)].elements : 0;
+  if (of == 0 || changed == 0) return changed;
+  return std::max<std::uint64_t>(1, total.elements / of * changed + total.elements % of * changed / of);
+}
+
+const node::PackedStream* World::stream_of(std::uint32_t sender, std::uint32_t receiver) const {
+  const node::Packed& packed = packed_[sender - room_->cluster.infer_world()];
+  const auto stream = std::ranges::find(packed.streams, receiver, &node::PackedStream::receiver);
+  return stream != packed.streams.end() ? &*stream : nullptr;
+}
+
+// Payload: every pair of the plan that has something of this batch moves once both sides have posted.
 void World::post_payload(Group& group, GroupMember& member, std::size_t index, port::TraceSink& sink) {
   const bool sends = member.batches[index].kind == port::BatchKind::kSend;
   const proto::RankPlan plan = room_->plan->rank(member.rank);
-  const auto dtype = static_cast<std::size_t>(room_->members->at(member.rank).passes[pass_of(member, index)].wire);
-  for (std::size_t i = 0; i < plan.peer_count(); ++i) {
-    if (plan.list(i).by_dtype[dtype].elements > 0) ++member.batches[index].pairs_left;
+  const bool has_part = member.batches[index].part < room_->members->at(member.rank).passes.size();
+  std::vector<std::size_t> pairs;
+  for (std::size_t i = 0; has_part && i < plan.peer_count(); ++i) {
+    if (pair_elements(member, plan.list(i), member.batches[index]) > 0) pairs.push_back(i);
   }
-  if (member.batches[index].pairs_left == 0) {
+  member.batches[index].pairs_left = static_cast<std::uint32_t>(pairs.size());
+  if (pairs.empty()) {
     end_batch(group, member, index, port::Outcome::kOk, {}, {}, kMeetingTime);
     return;
   }
-  for (std::size_t i = 0; i < plan.peer_count(); ++i) {
-    if (plan.list(i).by_dtype[dtype].elements == 0) continue;
+  // A delta meets its peers in the order of the recursive schedule.
+  if (member.batches[index].round != port::Round::kDense) {
+    std::ranges::stable_sort(pairs, {}, [&](std::size_t i) {
+      return delta::schedule_slot(group.world, plan.list(i).send, plan.list(i).recv);
+    });
+  }
+  for (const std::size_t i : pairs) {
     GroupMember* peer = group.find_rank(plan.peer(i));
     if (peer == nullptr || peer->dead || peer->batches.size() <= index) continue;
     const port::BatchKind wanted = sends ? port::BatchKind::kReceive : port::BatchKind::kSend;
@@ -122,28 +187,25 @@ void World::post_payload(Group& group, GroupMember& member, std::size_t index, p
   }
 }
 
-// Which wire-dtype pass of the attempt a member's n-th payload batch is: they follow each other.
-std::size_t World::pass_of(const GroupMember& member, std::size_t index) const {
-  const std::size_t passes = room_->members->at(member.rank).passes.size();
-  std::size_t earlier = 0;
-  for (std::size_t i = 0; i < index; ++i)
-    earlier += is_payload(member.batches[i].kind) && member.batches[i].version != 0;
-  return earlier % passes;
-}
-
 void World::start_pair(Group& group, GroupMember& sender, GroupMember& receiver, std::size_t index,
                        port::TraceSink& sink) {
   const GroupBatch& sent = sender.batches[index];
-  // Two sides that disagree about the size of an element wait for each other for ever, as real ones do.
-  if (size_of(sent.dtype) != size_of(receiver.batches[index].dtype)) return;
+  const GroupBatch& wanted = receiver.batches[index];
+  // Two sides that disagree about what they do or about the size of an element wait for each other for ever, as real
+  // ones do.
+  if (size_of(sent.dtype) != size_of(wanted.dtype) || sent.round != wanted.round || sent.part != wanted.part) return;
   const proto::PeerList* list = room_->plan->find(sender.rank, receiver.rank);
   if (list == nullptr) return;  // Both sides changed what they do; nothing is planned this way round.
-  const auto dtype = static_cast<std::size_t>(room_->members->at(sender.rank).passes[pass_of(sender, index)].wire);
-  const std::uint64_t bytes = list->by_dtype[dtype].elements * size_of(sent.dtype);
+  constexpr std::uint32_t kIndexBytes = 4;
+  std::uint64_t size = size_of(sent.dtype);
+  if (sent.round == port::Round::kCounts) size = kIndexBytes;
+  if (sent.round == port::Round::kData) size += kIndexBytes;
+  const std::uint64_t bytes = pair_elements(sender, *list, sent) * size;
   const std::uint64_t factor = pair_factor(sender.node, receiver.node, sink);
   const Instant begins = std::max({now_, link_free_[sender.rank], link_free_[receiver.rank]});
   const Instant ends = begins + time_of_bytes(bytes * factor, room_->scenario.links.bandwidth);
   link_free_[sender.rank] = link_free_[receiver.rank] = ends;
+  if (sent.round != port::Round::kCounts) landed_bytes_[receiver.rank] += bytes;
   queue_.post(ends, WorldEvent{.what = What::kPairMoved,
                                .number = group.id.value,
                                .a = sender.rank,
@@ -152,7 +214,8 @@ void World::start_pair(Group& group, GroupMember& sender, GroupMember& receiver,
                                .erased = {}});
 }
 
-// The bytes really move now: from what the sender packed to the receiver's staging memory.
+// The bytes really move now: from what the sender packed to the receiver's staging memory. A pair lands with the last
+// batch that has something of it; one that has nothing to say in a delta, with its counts.
 void World::pair_moved(const WorldEvent& event, port::TraceSink& sink) {
   Group* group = groups_.find(GroupId{event.number});
   if (group == nullptr || group->aborted) return;
@@ -160,20 +223,47 @@ void World::pair_moved(const WorldEvent& event, port::TraceSink& sink) {
   GroupMember* receiver = group->find_rank(static_cast<std::uint32_t>(event.b));
   if (sender == nullptr || receiver == nullptr || sender->dead || receiver->dead) return;
   const std::size_t index = event.c;
-  if (pass_of(*sender, index) + 1 == room_->members->at(sender->rank).passes.size()) {
-    land(sender->rank, receiver->rank);
-    if (faults_.take_flip(receiver->node, {now_, decisions_, sink})) replicas_[receiver->rank].flip(seq_);
-  }
+  land(*sender, *receiver, sender->batches[index], sink);
   for (GroupMember* side : {sender, receiver}) {
-    if (--side->batches[index].pairs_left == 0) end_batch(*group, *side, index, port::Outcome::kOk, {}, {}, {});
+    if (--side->batches[index].pairs_left == 0) end_payload(*group, *side, index);
   }
 }
 
-void World::land(std::uint32_t sender, std::uint32_t receiver) {
-  const node::Packed& packed = packed_[sender - room_->cluster.infer_world()];
-  const auto stream = std::ranges::find(packed.streams, receiver, &node::PackedStream::receiver);
-  if (stream == packed.streams.end()) return;  // Nothing of this pair is live.
-  AREAL_CHECK(replicas_[receiver].land(sender, stream->bits));
+// Who receives counts learns from them what will come.
+void World::end_payload(const Group& group, GroupMember& side, std::size_t index) {
+  Meeting meeting;
+  const GroupBatch& batch = side.batches[index];
+  if (batch.round == port::Round::kCounts && batch.kind == port::BatchKind::kReceive) {
+    const proto::RankPlan plan = room_->plan->rank(side.rank);
+    const auto wire = static_cast<std::size_t>(room_->members->at(side.rank).passes[batch.part].wire);
+    for (std::size_t i = 0; i < plan.peer_count(); ++i) {
+      const node::PackedStream* stream = stream_of(plan.list(i).send, side.rank);
+      const std::uint64_t updates = stream != nullptr ? stream->updates.by_dtype[wire] : 0;
+      meeting.value += updates;
+      meeting.count += updates > 0 ? 1 : 0;
+    }
+  }
+  end_batch(group, side, index, port::Outcome::kOk, {}, meeting, {});
+}
+
+void World::land(const GroupMember& sender, const GroupMember& receiver, const GroupBatch& batch,
+                 port::TraceSink& sink) {
+  const proto::PeerList* list = room_->plan->find(sender.rank, receiver.rank);
+  const std::vector<proto::MemberPass>& passes = room_->members->at(sender.rank).passes;
+  GroupBatch later = batch;
+  for (later.part = batch.part + 1; later.part < passes.size(); ++later.part) {
+    if (pair_elements(sender, *list, later) > 0) return;  // The rest is still to come.
+  }
+  const node::PackedStream* stream = stream_of(sender.rank, receiver.rank);
+  if (stream == nullptr) return;  // Nothing of this pair is live.
+  node::TinyReplica& replica = replicas_[receiver.rank];
+  if (batch.round == port::Round::kDense) {
+    AREAL_CHECK(replica.land(sender.rank, stream->bits));
+  } else {
+    AREAL_CHECK(replica.land(sender.rank, stream->updates));
+  }
+  if (batch.round == port::Round::kCounts) return;
+  if (faults_.take_flip(receiver.node, {now_, decisions_, sink})) replica.flip(seq_);
 }
 
 void World::abort_group(NodeId node, SlotId slot, GroupId id, const node::Origin& origin) {

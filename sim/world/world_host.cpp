@@ -17,6 +17,11 @@ void World::reserve(NodeId node, SlotId slot, const port::ReserveBuffer& asked, 
   const bool fits = device.used() + asked.bytes <= device.capacity;
   const auto outcome = refused || !fits ? port::Outcome::kNoMemory : port::Outcome::kOk;
   if (outcome == port::Outcome::kOk) device.buffers.push_back({asked.buffer, asked.bytes, asked.tag});
+  // New staging memory holds nothing.
+  if (asked.tag == port::MemoryTag::kStaging && room_->node(node).role == port::Role::kEngine) {
+    replicas_[room_->node(node).transfer_rank].clear_staging();
+    landed_bytes_[room_->node(node).transfer_rank] = 0;
+  }
   post_input(node, slot, port::BufferReady{asked.buffer, outcome}, origin, kMemoryTime);
 }
 
