@@ -102,10 +102,13 @@ void EngineServer::replace_older(SampleId sample, Outbox& out) {
 
 void EngineServer::on_set_version(const port::MessageIn& message, const SetVersion& set, Outbox& out) {
   if (!versions_.admit(message, out)) return;
-  if (set.version < published_)
+  const bool is_new_history = set.training_epoch > training_epoch_;
+  if (set.training_epoch < training_epoch_ || (!is_new_history && set.version < published_)) {
     refuse(message, Refusal::kVersionOrder, set.version, out);
-  else
+  } else {
     published_ = set.version;
+    training_epoch_ = set.training_epoch;
+  }
   versions_.reply(Callee::key_of(message), Ack{}, out);
 }
 

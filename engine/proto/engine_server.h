@@ -45,8 +45,8 @@ class EngineServer {
   [[nodiscard]] bool can_decode() const;
   [[nodiscard]] std::uint32_t count(DecodePhase phase) const;
 
-  AREAL_FIELDS(loading_, quarantined_, version_, published_, paused_, mode_, frozen_, newest_pause_, pausing_,
-               was_running_, next_op_, decodes_, lock_, generates_, pauses_, versions_, reports_)
+  AREAL_FIELDS(loading_, quarantined_, version_, published_, training_epoch_, paused_, mode_, frozen_, newest_pause_,
+               pausing_, was_running_, next_op_, decodes_, lock_, generates_, pauses_, versions_, reports_)
 
  private:
   void on_message(const port::MessageIn& message, Outbox& out);
@@ -80,8 +80,9 @@ class EngineServer {
 
   bool loading_ = true;
   bool quarantined_ = false;
-  Version version_ = 0;    // Of the committed weights.
-  Version published_ = 0;  // As the controller said.
+  Version version_ = 0;       // Of the committed weights.
+  Version published_ = 0;     // As the controller said, ...
+  Epoch training_epoch_ = 0;  // ... under this training epoch: only a later one may have a lower version.
   bool paused_ = false;
   PauseMode mode_ = PauseMode::kAbortResubmit;
   bool frozen_ = false;              // The device was told to park.

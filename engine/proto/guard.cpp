@@ -28,7 +28,7 @@ CallerOptions with_room(const GuardOptions& options) {
 }  // namespace
 
 std::vector<GuardListener> membership_listeners(const ClusterMap& cluster) {
-  return {{cluster.gateway, kGatewaySlot}, {cluster.router, kRouterSlot}};
+  return {{cluster.gateway, kGatewaySlot}, {cluster.router, kRouterSlot}, {cluster.controller, kTrainLoopSlot}};
 }
 
 Guard::Guard(GuardOptions options, ClusterMap cluster)
@@ -79,8 +79,10 @@ void Guard::on_leased(const port::PortLeased& leased, Outbox& out) {
   for (const auto& [node, child] : children_) {
     if (child.phase == ChildPhase::kLeasing && child.op == leased.op) return grant_child(node, leased, granted, out);
   }
-  for (const auto& [epoch, reservation] : reservations_) {
-    if (reservation.op != OpId{} && reservation.op == leased.op) return grant_reservation(epoch, leased, granted, out);
+  for (const auto& [key, reservation] : reservations_) {
+    if (reservation.op != OpId{} && reservation.op == leased.op) {
+      return grant_reservation(ReservationKey(key), leased, granted, out);
+    }
   }
   if (!granted) return;
   // Nobody waits for it any more.
@@ -235,7 +237,7 @@ void Guard::on_message(const port::MessageIn& message, Outbox& out) {
     calls_.answered(message, out);
     return;
   }
-  if (message.from != cluster_.gateway) {
+  if (!may_reserve(message.from)) {
     out.note(port::Refused{message.body.kind, Refusal::kUnknown, message.from, 0});
     return;
   }
@@ -246,55 +248,61 @@ void Guard::on_message(const port::MessageIn& message, Outbox& out) {
 }
 
 void Guard::on(const port::MessageIn& message, const ReservePort& reserve, Outbox& out) {
-  const RequestKey key = Callee::key_of(message);
-  const PortReservation* known = reservations_.find(reserve.epoch);
+  const RequestKey request = Callee::key_of(message);
+  const ReservationKey key{message.from, reserve.epoch};
+  const PortReservation* known = reservations_.find(key);
   if (known != nullptr && known->op == OpId{}) {
-    return callee_.reply(key, PortReserved{reserve.epoch, Outcome::kOk, known->port}, out);
+    return callee_.reply(request, PortReserved{reserve.epoch, Outcome::kOk, known->port}, out);
   }
   if (known != nullptr) {  // The asker gave up on the request before; this one gets the answer.
-    reservations_.edit(reserve.epoch, [&](PortReservation& changed) { changed.request = message.request; });
+    reservations_.edit(key, [&](PortReservation& changed) { changed.request = message.request; });
     return;
   }
-  const bool late = reserve.epoch <= returned_epoch_ && message.request < returned_request_;
+  const ReturnMark* mark = returned_.find(message.from);
+  const bool late = mark != nullptr && reserve.epoch <= mark->epoch && message.request < mark->request;
   const OpId op{last_op_ + 1};
-  const PortReservation fresh{op, 0, message.from, message.from_incarnation, message.request};
-  if (late || !reservations_.insert(reserve.epoch, fresh)) {
+  const PortReservation fresh{op, 0, message.from_slot, message.from_incarnation, message.request};
+  if (late || !reservations_.insert(key, fresh)) {
     const Refusal reason = late ? Refusal::kWrongEpoch : Refusal::kBusy;
     out.note(port::Refused{ReservePort::kKind, reason, message.from, reserve.epoch});
-    return callee_.reply(key, PortReserved{reserve.epoch, Outcome::kRefused, 0}, out);
+    return callee_.reply(request, PortReserved{reserve.epoch, Outcome::kRefused, 0}, out);
   }
   ++last_op_;
   out.push(port::LeasePort{op});
 }
 
-void Guard::grant_reservation(Epoch epoch, const port::PortLeased& leased, bool granted, Outbox& out) {
-  const PortReservation waiting = *reservations_.find(epoch);
-  const RequestKey key{waiting.from, waiting.request};
+void Guard::grant_reservation(const ReservationKey& key, const port::PortLeased& leased, bool granted, Outbox& out) {
+  const PortReservation waiting = *reservations_.find(key);
+  const RequestKey request{key.from, waiting.request, waiting.slot};
   if (!granted) {  // Who asked decides whether to ask again.
-    reservations_.erase(epoch);
-    return callee_.reply(key, PortReserved{epoch, Outcome::kFailed, 0}, out);
+    reservations_.erase(key);
+    return callee_.reply(request, PortReserved{key.epoch, Outcome::kFailed, 0}, out);
   }
-  reservations_.edit(epoch, [&](PortReservation& changed) {
+  reservations_.edit(key, [&](PortReservation& changed) {
     changed.op = OpId{};
     changed.port = leased.port;
   });
-  note_lease(leased.port, LeaseState::kLeased, waiting.from, waiting.incarnation, out);
-  callee_.reply(key, PortReserved{epoch, Outcome::kOk, leased.port}, out);
+  note_lease(leased.port, LeaseState::kLeased, key.from, waiting.incarnation, out);
+  callee_.reply(request, PortReserved{key.epoch, Outcome::kOk, leased.port}, out);
 }
 
 void Guard::on(const port::MessageIn& message, const ReturnPort& returned, Outbox& out) {
-  const PortReservation* known = reservations_.find(returned.epoch);
+  const ReservationKey key{message.from, returned.epoch};
+  const PortReservation* known = reservations_.find(key);
   const bool granted = known != nullptr && known->op == OpId{};
   if (granted && known->port != returned.port) {
     out.note(port::Refused{ReturnPort::kKind, Refusal::kWrongEpoch, message.from, returned.port});
   } else {
     if (granted) {
       out.push(port::ReleasePort{known->port});
-      note_lease(known->port, LeaseState::kReleased, known->from, known->incarnation, out);
+      note_lease(known->port, LeaseState::kReleased, key.from, known->incarnation, out);
     }
-    reservations_.erase(returned.epoch);  // A lease under way is given back when it is granted.
-    returned_epoch_ = std::max(returned_epoch_, returned.epoch);
-    returned_request_ = std::max(returned_request_, message.request);
+    reservations_.erase(key);  // A lease under way is given back when it is granted.
+    returned_.insert(key.from, ReturnMark{});
+    returned_.edit(key.from, [&](ReturnMark& mark) {
+      mark.epoch = std::max(mark.epoch, returned.epoch);
+      mark.request = std::max(mark.request, message.request);
+    });
   }
   callee_.reply(Callee::key_of(message), Ack{}, out);
 }
@@ -323,8 +331,8 @@ void Guard::list_waits(WaitList& waits) const {
     if (child.phase == ChildPhase::kLeasing) waits.push_back({NodeId{}, "port lease", node.value});
     if (child.phase == ChildPhase::kStarting) waits.push_back({node, "process start", child.incarnation + 1});
   }
-  for (const auto& [epoch, reservation] : reservations_) {
-    if (reservation.op != OpId{}) waits.push_back({NodeId{}, "port lease for epoch", epoch});
+  for (const auto& [key, reservation] : reservations_) {
+    if (reservation.op != OpId{}) waits.push_back({NodeId{}, "port lease for epoch", key.epoch});
   }
   for (const auto& entry : calls_.pending()) waits.push_back({entry.value.to, "reply to membership", entry.key.value});
 }

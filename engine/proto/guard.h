@@ -2,8 +2,9 @@
 //
 // A child is started with a port leased for it. When it is confirmed dead, the members are told, its port is given
 // back, and after a delay that doubles with every restart a replacement starts with a port of its own, until the child
-// has used up its restarts. There is at most one process a child at any time. The gateway may reserve a port for the
-// meeting of an epoch; asked again for the same epoch it gets the same port (spec/transfer.md 5.2, 5.5, 5.8).
+// has used up its restarts. There is at most one process a child at any time. The gateway, for an epoch of its pair,
+// and the controller, for a training epoch, may reserve a port for the meeting; asked again for the same epoch they get
+// the same port (spec/transfer.md 5.2, 5.5, 5.8).
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -25,7 +26,7 @@ struct GuardListener {
   NodeId node;
   SlotId slot;
 };
-// The gateway and the router.
+// The gateway, the router and the training loop.
 std::vector<GuardListener> membership_listeners(const ClusterMap& cluster);
 
 struct GuardOptions {
@@ -52,13 +53,28 @@ struct GuardChild {
   AREAL_FIELDS(phase, incarnation, port, op, restarts, lease_failures)
 };
 
+// Askers count their epochs on their own.
+struct ReservationKey {
+  NodeId from;
+  Epoch epoch = 0;
+  constexpr auto operator<=>(const ReservationKey&) const = default;
+  AREAL_FIELDS(from, epoch)
+};
+
 struct PortReservation {
   OpId op;  // The lease under way; 0 when it is granted.
   std::uint16_t port = 0;
-  NodeId from;
+  SlotId slot;
   Incarnation incarnation = 0;
   RequestId request;  // To answer when the lease is granted.
-  AREAL_FIELDS(op, port, from, incarnation, request)
+  AREAL_FIELDS(op, port, slot, incarnation, request)
+};
+
+// The newest return of an asker: what it asked before that, for that epoch or earlier ones, is late.
+struct ReturnMark {
+  Epoch epoch = 0;
+  RequestId request;
+  AREAL_FIELDS(epoch, request)
 };
 
 class Guard {
@@ -71,9 +87,9 @@ class Guard {
   void list_waits(WaitList& waits) const;
 
   [[nodiscard]] const Table<NodeId, GuardChild>& children() const { return children_; }
-  [[nodiscard]] const Table<Epoch, PortReservation>& reservations() const { return reservations_; }
+  [[nodiscard]] const Table<ReservationKey, PortReservation>& reservations() const { return reservations_; }
 
-  AREAL_FIELDS(children_, reservations_, returned_epoch_, returned_request_, last_op_, calls_, callee_)
+  AREAL_FIELDS(children_, reservations_, returned_, last_op_, calls_, callee_)
 
  private:
   void on_started(const port::Started& started, Outbox& out);
@@ -87,7 +103,7 @@ class Guard {
 
   void lease_child(NodeId node, Outbox& out);
   void grant_child(NodeId node, const port::PortLeased& leased, bool granted, Outbox& out);
-  void grant_reservation(Epoch epoch, const port::PortLeased& leased, bool granted, Outbox& out);
+  void grant_reservation(const ReservationKey& key, const port::PortLeased& leased, bool granted, Outbox& out);
   void release_child(NodeId node, Outbox& out);
   void replace_later(NodeId node, Outbox& out);
   template <RecordType T>
@@ -97,6 +113,7 @@ class Guard {
   // A listener has not acknowledged yet that the child died.
   [[nodiscard]] bool death_is_untold(NodeId node) const;
   [[nodiscard]] bool is_worker(NodeId node) const;
+  [[nodiscard]] bool may_reserve(NodeId node) const { return node == cluster_.gateway || node == cluster_.controller; }
   [[nodiscard]] bool holds(std::uint16_t port) const;
   void note_lease(std::uint16_t port, port::LeaseState state, NodeId holder, Incarnation incarnation,
                   Outbox& out) const;
@@ -107,9 +124,8 @@ class Guard {
   ClusterMap cluster_;
 
   Table<NodeId, GuardChild> children_;
-  Table<Epoch, PortReservation> reservations_;
-  Epoch returned_epoch_ = 0;    // Of the newest return, ...
-  RequestId returned_request_;  // ... and its request: what was asked before it for that epoch is late.
+  Table<ReservationKey, PortReservation> reservations_;
+  Table<NodeId, ReturnMark> returned_{2};  // By asker.
   std::uint64_t last_op_ = 0;
   Caller calls_;
   Callee callee_;

@@ -196,7 +196,8 @@ struct EngineMember {  // -> Ack
   EngineId engine{};
   Version version = 0;
   std::uint64_t incarnations = 0;  // Sum over the engine's ranks.
-  AREAL_RECORD(0x1035, "engine_member", engine, version, incarnations)
+  Epoch training_epoch = 0;        // Of the update that moved it.
+  AREAL_RECORD(0x1035, "engine_member", engine, version, incarnations, training_epoch)
 };
 // The pair is connected again, but an engine that lost a rank does not hold the published version any more.
 struct EnginesLost {  // -> Ack

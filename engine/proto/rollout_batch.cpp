@@ -5,18 +5,24 @@
 
 namespace areal::proto {
 
+// All samples' tokens, in the order of the samples.
+TokenRecord RolloutPool::record_of(SampleGroupId group) const {
+  TokenRecord record;
+  record.oldest = record.newest = static_cast<Version>(staleness_.version());  // Of a group without tokens.
+  for (std::uint32_t index = 0; index < options_.samples; ++index) {
+    record.add(samples_.find(SampleId{(group.value - 1) * options_.samples + index + 1})->record);
+  }
+  return record;
+}
+
 void RolloutPool::finish(SampleId sample, Outbox& out) {
   const SampleGroupId group = samples_.find(sample)->group;
   samples_.edit(sample, [](SampleTask& task) { task.phase = SamplePhase::kFinished; });
   groups_.edit(group, [](SampleGroup& changed) { --changed.unfinished; });
   if (groups_.find(group)->unfinished > 0) return;
-  TokenRecord record;
-  const auto newest = static_cast<Version>(staleness_.version());
-  record.oldest = record.newest = newest;  // Of a group without tokens.
+  const TokenRecord record = record_of(group);
   for (std::uint32_t index = 0; index < options_.samples; ++index) {
-    const SampleId member{(group.value - 1) * options_.samples + index + 1};
-    record.add(samples_.find(member)->record);
-    samples_.erase(member);
+    samples_.erase(SampleId{(group.value - 1) * options_.samples + index + 1});
   }
   groups_.edit(group, [&](SampleGroup& changed) {
     changed.phase = GroupPhase::kScoring;
@@ -58,6 +64,7 @@ void RolloutPool::on_shard_answer(const PendingRequest& request, bool acknowledg
     const SampleGroupId group{from_record<PutShard>(request.body).shard.value};
     groups_.edit(group, [](SampleGroup& changed) { changed.phase = GroupPhase::kReady; });
     ready_.push_back(group);
+    if (resetting_) return end_reset_if_stored(out);
     take_batch(out);
   } else if (--wanted_.unassigned == 0) {
     say_ready(out);
@@ -67,6 +74,9 @@ void RolloutPool::on_shard_answer(const PendingRequest& request, bool acknowledg
 void RolloutPool::on_want(const WantBatch& want, Outbox& out) {
   const bool delivered = wanted_.taken && wanted_.unassigned == 0;
   if (want.batch == wanted_.batch) {
+    const bool is_lost = want.training_epoch > wanted_.training_epoch;  // The ranks dropped what they were assigned.
+    wanted_.training_epoch = std::max(wanted_.training_epoch, want.training_epoch);
+    if (is_lost && wanted_.taken) return assign_all(out);
     if (delivered) say_ready(out);
     return;
   }
@@ -76,6 +86,7 @@ void RolloutPool::on_want(const WantBatch& want, Outbox& out) {
   }
   wanted_ = WantedBatch{};
   wanted_.batch = want.batch;
+  wanted_.training_epoch = want.training_epoch;
   take_batch(out);
 }
 
@@ -93,12 +104,22 @@ void RolloutPool::take_batch(Outbox& out) {
     out.tell(kDrainSlot, DrainShard{wanted_.batch, shard});
     wanted_.digest = chain_digest(wanted_.digest, record.digest);
     ++wanted_.groups;
-    if (cluster_.data_heads.empty()) continue;
-    const std::uint32_t head = cluster_.data_heads[index % cluster_.data_heads.size()];
-    shards_.ask(cluster_.trainers[head], kTrainRankSlot, AssignShard{wanted_.batch, shard}, out);
-    ++wanted_.unassigned;
+    wanted_.shards.push_back(shard);
   }
   ready_.erase(ready_.begin(), ready_.begin() + static_cast<std::ptrdiff_t>(size));
+  assign_all(out);
+}
+
+// Round robin over the data heads, from the first one. Assignments of an earlier time are void.
+void RolloutPool::assign_all(Outbox& out) {
+  shards_.forget_if([](const PendingRequest& request) { return request.body.kind == AssignShard::kKind; }, out);
+  wanted_.unassigned = 0;
+  const std::size_t heads = cluster_.data_heads.size();
+  for (std::size_t index = 0; heads != 0 && index < wanted_.shards.size(); ++index) {
+    const NodeId head = cluster_.trainers[cluster_.data_heads[index % heads]];
+    shards_.ask(head, kTrainRankSlot, AssignShard{wanted_.batch, wanted_.shards[index]}, out);
+    ++wanted_.unassigned;
+  }
   if (wanted_.unassigned == 0) say_ready(out);
 }
 

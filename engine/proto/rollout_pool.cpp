@@ -33,9 +33,10 @@ void refuse(const port::MessageIn& message, Refusal reason, std::uint64_t detail
 
 }  // namespace
 
-RolloutPool::RolloutPool(const RolloutPoolOptions& options, ClusterMap cluster)
+RolloutPool::RolloutPool(const RolloutPoolOptions& options, ClusterMap cluster, RecoveredCount recovered)
     : options_(sound(options)),
       cluster_(std::move(cluster)),
+      recovered_(recovered),
       staleness_(options_.limits),
       samples_(sample_limit(options_)),
       groups_(options_.groups),
@@ -87,7 +88,8 @@ void RolloutPool::on_tell(const port::TellIn& tell, Outbox& out) {
       dispatch_record<PausePool>(tell.body, [&](const PausePool&) { pause(out); }) ||
       dispatch_record<ResumePool>(tell.body, [&](const ResumePool&) { resume(out); }) ||
       dispatch_record<PoolVersion>(tell.body, [&](const PoolVersion& said) { on_version(said.version, out); }) ||
-      dispatch_record<WantBatch>(tell.body, [&](const WantBatch& want) { on_want(want, out); });
+      dispatch_record<WantBatch>(tell.body, [&](const WantBatch& want) { on_want(want, out); }) ||
+      dispatch_record<ResetPool>(tell.body, [&](const ResetPool& reset) { on_reset(reset, out); });
   if (known)
     begun_ = true;
   else
@@ -121,7 +123,7 @@ void RolloutPool::on_version(Version version, Outbox& out) {
   if (knows_version_)
     staleness_.set_version(said);
   else
-    staleness_.recover(said);
+    staleness_.recover(said, recovered_);
   knows_version_ = true;
 }
 
@@ -145,7 +147,7 @@ void RolloutPool::resume(Outbox& out) {
 // ---- Samples ----
 
 void RolloutPool::admit(Outbox& out) {
-  while (begun_ && !paused_ && staleness_.capacity() > 0 && !groups_.full()) {
+  while (begun_ && !paused_ && !resetting_ && staleness_.capacity() > 0 && !groups_.full()) {
     const SampleGroupId group{++last_group_.value};
     const StalenessCounters& counters = staleness_.counters();
     const StalenessLimits& limits = staleness_.limits();
@@ -253,6 +255,7 @@ void RolloutPool::list_waits(WaitList& waits) const {
     waits.push_back({cluster_.controller, "resume", held});
   else if (held > 0)
     waits.push_back({cluster_.router, "engine to take samples", held});
+  if (resetting_) waits.push_back({cluster_.store, "store to confirm", shards_.pending().size()});
   if (wanted_.batch != TrainBatchId{} && !wanted_.taken) waits.push_back({{}, "ready groups", ready_.size()});
 }
 

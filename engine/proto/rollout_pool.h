@@ -5,11 +5,16 @@
 // it with; the version pinned at dispatch is only a lower bound. While paused, nothing is sent to the router or an
 // engine, not even again; what is under way goes on. A batch takes the groups that became ready first.
 //
+// When training goes on from an earlier version, all that no training step will use is void: groups under work end as
+// rejected, shards of finished ones are named to the drain once the store has confirmed them, late answers are refused,
+// and the counters are those of a run that made the version without a loss.
+//
 // Every group that is admitted ends as accepted or rejected, once. Groups under work are bounded by max_concurrent,
 // groups in all by `groups`: at that limit no more are admitted until a batch is taken.
 // One value of the controller's loop; not thread-safe. Formulas: staleness.h.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -42,7 +47,7 @@ class RolloutPool {
  public:
   static constexpr std::string_view kName = "rollout_pool";
 
-  RolloutPool(const RolloutPoolOptions& options, ClusterMap cluster);
+  RolloutPool(const RolloutPoolOptions& options, ClusterMap cluster, RecoveredCount recovered = as_if_never_lost);
 
   void step(const Input& input, Outbox& out);
   void list_waits(WaitList& waits) const;
@@ -54,7 +59,7 @@ class RolloutPool {
   [[nodiscard]] const std::vector<SampleGroupId>& ready() const { return ready_; }
 
   AREAL_FIELDS(begun_, knows_version_, paused_, retry_armed_, refused_rounds_, last_group_, staleness_, samples_,
-               groups_, ready_, wanted_, late_, routes_, generates_, shards_, reports_)
+               groups_, ready_, wanted_, resetting_, late_, routes_, generates_, shards_, reports_)
 
  private:
   void on_message(const port::MessageIn& message, Outbox& out);
@@ -86,11 +91,20 @@ class RolloutPool {
   void on_shard_answer(const PendingRequest& request, bool acknowledged, Outbox& out);
   void on_want(const WantBatch& want, Outbox& out);
   void take_batch(Outbox& out);
+  void assign_all(Outbox& out);
   void say_ready(Outbox& out) const;
+  [[nodiscard]] TokenRecord record_of(SampleGroupId group) const;
+
+  // Going on from an earlier version (rollout_reset.cpp).
+  void on_reset(const ResetPool& reset, Outbox& out);
+  void reject_unfinished(Outbox& out);
+  void drop_stored(Outbox& out);
+  void end_reset_if_stored(Outbox& out);
 
   // Set at construction; not state.
   RolloutPoolOptions options_;
   ClusterMap cluster_;
+  RecoveredCount recovered_;
 
   bool begun_ = false;  // The training loop has said something.
   bool knows_version_ = false;
@@ -103,7 +117,8 @@ class RolloutPool {
   Table<SampleGroupId, SampleGroup> groups_;
   std::vector<SampleGroupId> ready_;  // In the order in which they became ready; at most groups_.limit().
   WantedBatch wanted_;
-  std::vector<TimerId> late_;  // Of requests to ask again on resume; at most one a request.
+  std::optional<ResetPool> resetting_;  // Waits for the store to confirm what it was given.
+  std::vector<TimerId> late_;           // Of requests to ask again on resume; at most one a request.
   // Whom they ask are different nodes: their request ids may be equal.
   Caller routes_;
   Caller generates_;

@@ -11,6 +11,11 @@ void refuse(const port::MessageIn& message, Refusal reason, std::uint64_t detail
   out.note(port::Refused{message.body.kind, reason, message.from, detail});
 }
 
+// Whether `version` of `epoch` comes before what is known: a later training epoch is another history.
+bool is_older(Epoch epoch, Version version, Epoch known_epoch, Version known_version) {
+  return epoch < known_epoch || (epoch == known_epoch && version < known_version);
+}
+
 }  // namespace
 
 Router::Router(ClusterMap cluster, EligiblePolicy policy)
@@ -51,9 +56,10 @@ void Router::on_route(const port::MessageIn& message, const RouteRequest& route,
 void Router::on_set_version(const port::MessageIn& message, const SetVersion& set, Outbox& out) {
   if (message.from != cluster_.controller) return refuse(message, Refusal::kUnknown, set.version, out);
   if (!versions_.admit(message, out)) return;
-  if (set.version < version_) {
+  if (is_older(set.training_epoch, set.version, training_epoch_, version_)) {
     refuse(message, Refusal::kVersionOrder, set.version, out);
   } else {
+    training_epoch_ = set.training_epoch;
     version_ = set.version;
     announced_ = true;
     for (std::size_t engine = 0; engine < engines_.size(); ++engine) judge(engine, out);
@@ -67,10 +73,10 @@ void Router::on_member(const port::MessageIn& message, const EngineMember& membe
   }
   if (!members_.admit(message, out)) return;
   Proof& proof = proofs_[member.engine.value];
-  if (member.version < proof.version) {
+  if (is_older(member.training_epoch, member.version, proof.training_epoch, proof.version)) {
     refuse(message, Refusal::kVersionOrder, member.version, out);
   } else {
-    proof = {true, member.version, member.incarnations};
+    proof = {true, member.training_epoch, member.version, member.incarnations};
     judge(member.engine.value, out);
   }
   members_.reply(Callee::key_of(message), Ack{}, out);

@@ -4,7 +4,8 @@
 // incarnations that did. It gets requests while that version is not older than the announced one, none of its ranks is
 // known to be dead and none is known in a later incarnation. An announcement alone (SetVersion) proves nobody, so a
 // replacement gets no traffic before it was part of an update, however late its news come. The order of picks depends
-// on the declared order of engines alone, never on when they came.
+// on the declared order of engines alone, never on when they came. Versions only grow, but under a later training
+// epoch.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -45,7 +46,7 @@ class Router {
   [[nodiscard]] bool is_eligible(EngineId engine) const { return engines_[engine.value].eligible; }
   [[nodiscard]] Version version() const { return version_; }
 
-  AREAL_FIELDS(version_, picks_, engines_, ranks_, routes_, versions_, members_, proofs_, announced_)
+  AREAL_FIELDS(training_epoch_, version_, picks_, engines_, ranks_, routes_, versions_, members_, proofs_, announced_)
 
  private:
   struct RankStanding {
@@ -56,9 +57,10 @@ class Router {
 
   struct Proof {
     bool given = false;
+    Epoch training_epoch = 0;
     Version version = 0;
     std::uint64_t incarnations = 0;  // Sum over the engine's ranks.
-    AREAL_FIELDS(given, version, incarnations)
+    AREAL_FIELDS(given, training_epoch, version, incarnations)
   };
 
   void on_route(const port::MessageIn& message, const RouteRequest& route, Outbox& out);
@@ -75,6 +77,7 @@ class Router {
   ClusterMap cluster_;
   EligiblePolicy policy_;
 
+  Epoch training_epoch_ = 0;  // Of the announced version.
   Version version_ = 0;
   std::uint64_t picks_ = 0;
   std::vector<EngineStanding> engines_;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "engine/base/digest.h"
 #include "engine/base/fields.h"
@@ -61,12 +62,14 @@ struct SampleGroup {
 
 // The batch that the training loop asked for last.
 struct WantedBatch {
-  TrainBatchId batch;  // 0: none was asked for.
-  bool taken = false;  // Its groups were taken.
+  TrainBatchId batch;        // 0: none was asked for.
+  Epoch training_epoch = 0;  // That it was last asked for under.
+  bool taken = false;        // Its groups were taken.
   std::uint32_t groups = 0;
   std::uint32_t unassigned = 0;  // Shards that no train rank has confirmed yet.
   Digest128 digest;
-  AREAL_FIELDS(batch, taken, groups, unassigned, digest)
+  std::vector<ShardId> shards;  // In the order in which they were taken.
+  AREAL_FIELDS(batch, training_epoch, taken, groups, unassigned, digest, shards)
 };
 
 }  // namespace areal::proto

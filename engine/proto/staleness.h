@@ -2,8 +2,9 @@
 //
 // capacity = min(max(1, concurrent) - running, (staleness + version + 1) * max(1, batch) - (accepted + running)); it
 // may be negative. pending_limit = (staleness + 1) * batch, with the batch as given. accepted counts since the start
-// and never falls; a rejection gives its slot back. Nothing guards the counters: accept without submit makes running
-// -1. A recovery to version v sets accepted to v * max(1, batch), so that the first capacity is that of a fresh start.
+// and falls only in a recovery; a rejection gives its slot back. Nothing guards the counters: accept without submit
+// makes running -1. A recovery to version v sets accepted to v * max(1, batch), so that the first capacity is that of a
+// fresh start.
 //
 // What this bounds is the head of the queue, right after every submit; a long task is still consumed late.
 // Values; the loop that owns them is the only writer. Unit: tasks.
@@ -42,6 +43,13 @@ constexpr std::int64_t capacity(const StalenessLimits& limits, const StalenessCo
   return std::min(by_slots, by_age);
 }
 
+// What counts as accepted when a run goes on from `version`. A policy: the product's answer is that of a run that made
+// that version without a loss.
+using RecoveredCount = std::int64_t (*)(std::int64_t version, const StalenessLimits& limits);
+constexpr std::int64_t as_if_never_lost(std::int64_t version, const StalenessLimits& limits) {
+  return version * std::max<std::int64_t>(1, limits.batch);
+}
+
 // The limits of one of `ranks` data-parallel dispatchers that share a budget: divided, rounded down, at least 1.
 constexpr StalenessLimits share_of(const StalenessLimits& limits, std::int64_t ranks) {
   return {std::max<std::int64_t>(1, limits.max_concurrent / ranks), std::max<std::int64_t>(1, limits.batch / ranks),
@@ -58,9 +66,9 @@ class StalenessManager {
   void accept() { --counters_.running, ++counters_.accepted; }
   void reject() { --counters_.running, ++counters_.rejected; }
   void set_version(std::int64_t version) { version_ = version; }
-  void recover(std::int64_t version) {
+  void recover(std::int64_t version, RecoveredCount accepted = as_if_never_lost) {
     version_ = version;
-    counters_.accepted = version * std::max<std::int64_t>(1, limits_.batch);
+    counters_.accepted = accepted(version, limits_);
   }
 
   [[nodiscard]] std::int64_t capacity() const { return proto::capacity(limits_, counters_, version_); }

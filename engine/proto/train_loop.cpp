@@ -1,6 +1,8 @@
 #include "engine/proto/train_loop.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "engine/base/check.h"
 
@@ -12,71 +14,105 @@ using port::RunEnd;
 
 constexpr TimerId kBackoffTimer{1};
 constexpr TimerId kPhaseTimer{2};
+constexpr TimerId kRecoverTimer{3};
 
 }  // namespace
 
 TrainLoop::TrainLoop(const TrainLoopOptions& options, ClusterMap cluster, AfterUpdate after_update)
-    : options_(options), cluster_(std::move(cluster)), after_update_(after_update), calls_(options.calls) {}
+    : options_(options),
+      cluster_(std::move(cluster)),
+      after_update_(after_update),
+      ranks_(cluster_.trainers.size()),
+      calls_(options.calls) {}
 
 void TrainLoop::step(const Input& input, Outbox& out) {
   if (const auto* started = std::get_if<port::Started>(&input)) {
     incarnation_ = started->incarnation;
     calls_.start(incarnation_);
+    info_.start(incarnation_);
     connect(out);
   } else if (const auto* message = std::get_if<port::MessageIn>(&input)) {
     if (message->kind != port::MessageKind::kReply)
       on_request(*message, out);
     else if (calls_.answered(*message, out).has_value())
-      on_reply(message->body, out);
+      on_reply(*message, out);
   } else if (const auto* told = std::get_if<port::TellIn>(&input)) {
     on_tell(told->body, out);
+  } else if (const auto* stored = std::get_if<port::StoreDone>(&input)) {
+    on_stored(*stored, out);
   } else if (const auto* fired = std::get_if<port::TimerFired>(&input)) {
     on_timer(*fired, out);
   }
+  check_invariants();
+}
+
+void TrainLoop::check_invariants() const {
   AREAL_CHECK(state_ != LoopState::kEnded || calls_.pending().empty());
   AREAL_CHECK(version_ == step_ || version_ == step_ + 1);
+  AREAL_CHECK(ports_.size() <= std::size_t{options_.max_recoveries} + 2);
 }
 
 // ---- Requests ----
 
 void TrainLoop::on_request(const port::MessageIn& message, Outbox& out) {
-  const auto refuse = [&] {
+  if (message.from != cluster_.gateway && !is_guard(message.from)) {
     out.note(port::Refused{message.body.kind, Refusal::kUnknown, message.from, message.body.kind});
-  };
-  if (message.from != cluster_.gateway) return refuse();
+    return;
+  }
   if (!callee_.admit(message, out)) return;
-  const bool known = dispatch_record<EnginesLost>(message.body, [&](const EnginesLost& said) {
-    callee_.reply(Callee::key_of(message), Ack{}, out);
-    lost_ = std::max(lost_, said.version);
-    if (state_ == LoopState::kCollecting) repair(out);
-  });
-  if (!known) refuse();
+  const auto acknowledge = [&] { callee_.reply(Callee::key_of(message), Ack{}, out); };
+  bool known = false;
+  if (message.from == cluster_.gateway) {
+    known = dispatch_record<EnginesLost>(message.body, [&](const EnginesLost& said) {
+      acknowledge();
+      lost_ = std::max(lost_, said.version);
+      if (state_ == LoopState::kCollecting) repair(out);
+    });
+  } else {
+    known = dispatch_record<WorkerExited>(message.body,
+                                          [&](const WorkerExited& exited) {
+                                            acknowledge();
+                                            on_rank_exited(exited, out);
+                                          }) ||
+            dispatch_record<WorkerStarted>(message.body, [&](const WorkerStarted& started) {
+              acknowledge();
+              on_rank_started(started, out);
+            });
+  }
+  if (!known) out.note(port::Refused{message.body.kind, Refusal::kUnknown, message.from, message.body.kind});
 }
 
 // ---- Answers ----
 
-void TrainLoop::on_reply(const Record& body, Outbox& out) {
+void TrainLoop::on_reply(const port::MessageIn& message, Outbox& out) {
+  const Record& body = message.body;
+  Outcome outcome = Outcome::kMismatch;
   switch (state_) {
-    case LoopState::kConnecting: {
-      Outcome outcome = Outcome::kMismatch;
+    case LoopState::kConnecting:
       dispatch_record<ConnectReply>(body, [&](const ConnectReply& reply) { outcome = reply.outcome; });
       return on_connect(outcome, out);
+    case LoopState::kReservingPort: {
+      std::uint16_t port = 0;
+      dispatch_record<PortReserved>(body, [&](const PortReserved& reply) {
+        if (reply.epoch == training_epoch_ + 1) outcome = reply.outcome;
+        port = reply.port;
+      });
+      return on_port(outcome, port, out);
     }
-    case LoopState::kTraining: {
-      bool ok = false;
-      dispatch_record<StepDone>(
-          body, [&](const StepDone& done) { ok = done.outcome == Outcome::kOk && done.version == next_version(); });
-      if (!ok) return end_run(RunEnd::kUpdateFailed, out);
-      if (calls_.pending().empty()) pause(out);
+    case LoopState::kJoining:
+      return on_rank_joined(message, out);
+    case LoopState::kReturningPorts:
+      if (calls_.pending().empty()) on_ports_returned(out);
       return;
-    }
-    case LoopState::kUpdating: {
-      Outcome outcome = Outcome::kMismatch;
+    case LoopState::kTraining:
+      return on_step_done(body, out);
+    case LoopState::kSaving:
+      return on_saved(body, out);
+    case LoopState::kUpdating:
       dispatch_record<UpdateReply>(body, [&](const UpdateReply& reply) {
         if (reply.version == target()) outcome = reply.outcome;
       });
       return on_updated(outcome, out);
-    }
     case LoopState::kAnnouncing:
     case LoopState::kSettingTrainers:
     case LoopState::kSettingEngines:
@@ -85,10 +121,20 @@ void TrainLoop::on_reply(const Record& body, Outbox& out) {
       if (calls_.pending().empty()) on_fanned_out(out);
       return;
     case LoopState::kDisconnecting:
-      return end_run(RunEnd::kCompleted, out);
+      if (calls_.pending().empty()) end_run(RunEnd::kCompleted, out);
+      return;
     case LoopState::kIdle:
     case LoopState::kConnectBackoff:
+    case LoopState::kAwaitingRanks:
+    case LoopState::kPortBackoff:
+    case LoopState::kReadingInfo:
     case LoopState::kCollecting:
+    case LoopState::kSaveBackoff:
+    case LoopState::kWritingInfo:
+    case LoopState::kResettingPool:
+    case LoopState::kVoidingBatch:
+    case LoopState::kVoidingShards:
+    case LoopState::kVoidBackoff:
     case LoopState::kPausing:
     case LoopState::kPauseBackoff:
     case LoopState::kUpdateBackoff:
@@ -101,60 +147,80 @@ void TrainLoop::on_reply(const Record& body, Outbox& out) {
 }
 
 void TrainLoop::on_tell(const Record& body, Outbox& out) {
-  const auto refuse = [&] { out.note(port::Refused{body.kind, Refusal::kStaleAttempt, cluster_.controller, step_}); };
-  const bool known = dispatch_record<BatchReady>(body,
-                                                 [&](const BatchReady& ready) {
-                                                   if (state_ == LoopState::kCollecting && ready.batch == batch())
-                                                     on_batch(ready, out);
-                                                   else
-                                                     refuse();
-                                                 }) ||
-                     dispatch_record<AllPaused>(body,
-                                                [&](const AllPaused& paused) {
-                                                  if (state_ == LoopState::kPausing)
-                                                    on_paused(paused.outcome, out);
-                                                  else
-                                                    refuse();
-                                                }) ||
-                     dispatch_record<AllContinued>(body,
-                                                   [&](const AllContinued& continued) {
-                                                     if (state_ == LoopState::kContinuing)
-                                                       on_continued(continued.outcome, out);
-                                                     else
-                                                       refuse();
-                                                   }) ||
-                     dispatch_record<BatchCleared>(body, [&](const BatchCleared& cleared) {
-                       if (state_ == LoopState::kClearing && cleared.batch == batch())
-                         on_cleared(cleared.outcome, out);
-                       else
-                         refuse();
-                     });
+  // Whoever was interrupted by a recovery may be answered late.
+  const auto take = [&](bool awaited, auto&& act) {
+    if (awaited)
+      act();
+    else
+      out.note(port::Refused{body.kind, Refusal::kStaleAttempt, cluster_.controller, step_});
+  };
+  const bool known =
+      dispatch_record<BatchReady>(body,
+                                  [&](const BatchReady& ready) {
+                                    take(state_ == LoopState::kCollecting && ready.batch == batch_,
+                                         [&] { on_batch(ready, out); });
+                                  }) ||
+      dispatch_record<AllPaused>(
+          body,
+          [&](const AllPaused& said) { take(state_ == LoopState::kPausing, [&] { on_paused(said.outcome, out); }); }) ||
+      dispatch_record<AllContinued>(body,
+                                    [&](const AllContinued& said) {
+                                      take(state_ == LoopState::kContinuing, [&] { on_continued(said.outcome, out); });
+                                    }) ||
+      dispatch_record<PoolReset>(body,
+                                 [&](const PoolReset& reset) {
+                                   take(state_ == LoopState::kResettingPool && reset.version == version_,
+                                        [&] { on_pool_reset(out); });
+                                 }) ||
+      dispatch_record<BatchCleared>(body, [&](const BatchCleared& cleared) {
+        const bool shards = state_ == LoopState::kVoidingShards && cleared.batch == void_;
+        const bool batch = state_ == LoopState::kVoidingBatch && cleared.batch == batch_;
+        if (shards || batch) return on_voided(cleared.outcome, out);
+        take(state_ == LoopState::kClearing && cleared.batch == batch_, [&] { on_cleared(cleared, out); });
+      });
   if (!known) out.note(port::Refused{body.kind, Refusal::kUnknown, cluster_.controller, step_});
 }
 
 void TrainLoop::on_timer(const port::TimerFired& fired, Outbox& out) {
   if (fired.timer == kPhaseTimer) {
-    const bool waits = state_ == LoopState::kCollecting || state_ == LoopState::kPausing ||
-                       state_ == LoopState::kContinuing || state_ == LoopState::kClearing;
-    if (waits) end_run(RunEnd::kUpdateFailed, out);
-    return;
+    const bool recovers = state_ == LoopState::kReadingInfo || state_ == LoopState::kResettingPool;
+    if (awaits_tell()) end_run(recovers ? RunEnd::kRecoveryFailed : RunEnd::kUpdateFailed, out);
+  } else if (fired.timer == kRecoverTimer) {
+    if (clock_runs_) end_run(world_failed(), out);
+  } else if (fired.timer == kBackoffTimer) {
+    on_backoff(out);
+  } else if (calls_.on_timer(fired, out).what == Caller::Fired::kGaveUp) {
+    on_gave_up(out);
   }
-  if (fired.timer == kBackoffTimer) {
-    if (state_ == LoopState::kConnectBackoff)
-      connect(out);
-    else if (state_ == LoopState::kPauseBackoff)
-      pause(out);
-    else if (state_ == LoopState::kUpdateBackoff)
-      update(out);
-    else if (state_ == LoopState::kContinueBackoff)
-      leave_update(out);
-    return;
-  }
-  if (calls_.on_timer(fired, out).what == Caller::Fired::kGaveUp) on_gave_up(out);
+}
+
+void TrainLoop::on_backoff(Outbox& out) {
+  if (state_ == LoopState::kConnectBackoff)
+    connect(out);
+  else if (state_ == LoopState::kPortBackoff)
+    open_world(out);
+  else if (state_ == LoopState::kSaveBackoff)
+    save(out);
+  else if (state_ == LoopState::kVoidBackoff)
+    on_pool_reset(out);
+  else if (state_ == LoopState::kPauseBackoff)
+    pause(out);
+  else if (state_ == LoopState::kUpdateBackoff)
+    update(out);
+  else if (state_ == LoopState::kContinueBackoff && going_on_)
+    continue_generation(out);
+  else if (state_ == LoopState::kContinueBackoff)
+    leave_update(out);
 }
 
 void TrainLoop::on_gave_up(Outbox& out) {
   if (state_ == LoopState::kConnecting) return on_connect(Outcome::kTimedOut, out);
+  if (state_ == LoopState::kReservingPort) return on_port(Outcome::kTimedOut, 0, out);
+  if (state_ == LoopState::kJoining) return end_run(world_failed(), out);
+  if (state_ == LoopState::kReturningPorts) {  // It is their host's loss.
+    if (calls_.pending().empty()) on_ports_returned(out);
+    return;
+  }
   if (state_ == LoopState::kUpdating) return on_updated(Outcome::kTimedOut, out);
   if (state_ == LoopState::kAnnouncing) return end_run(RunEnd::kConnectFailed, out);
   // What could be done was done: a gateway that is gone holds no pair.
@@ -162,7 +228,7 @@ void TrainLoop::on_gave_up(Outbox& out) {
   end_run(RunEnd::kUpdateFailed, out);
 }
 
-// ---- Start ----
+// ---- Start and end ----
 
 void TrainLoop::connect(Outbox& out) {
   state_ = LoopState::kConnecting;
@@ -175,170 +241,19 @@ void TrainLoop::on_connect(Outcome outcome, Outbox& out) {
     if (tries_ >= options_.connect_tries) return end_run(RunEnd::kConnectFailed, out);
     return back_off(LoopState::kConnectBackoff, out);
   }
+  tries_ = 0;
+  open_world(out);
+}
+
+void TrainLoop::announce(Outbox& out) {
   state_ = LoopState::kAnnouncing;
-  calls_.ask(cluster_.router, kRouterSlot, SetVersion{0}, out);
+  calls_.ask(cluster_.router, kRouterSlot, SetVersion{0, training_epoch_}, out);
 }
 
-// ---- One step ----
-
-void TrainLoop::begin_step(Outbox& out) {
-  collect(out);
-  repair(out);
-}
-
-// Asking again for the same batch is harmless, and answered if the answer came during a repair.
-void TrainLoop::collect(Outbox& out) {
-  enter(LoopPhase::kCollect, out);
-  out.tell(kPoolSlot, WantBatch{batch(), step_});
-  await_tell(LoopState::kCollecting, out);
-}
-
-// Only what is published can be repaired, and the trainers hold exactly that while they wait for a batch.
-void TrainLoop::repair(Outbox& out) {
-  if (version_ == 0 || lost_ != version_) return;
-  out.push(port::DisarmTimer{kPhaseTimer});
-  repairing_ = true;
-  tries_ = 0;
-  pause(out);
-}
-
-void TrainLoop::on_batch(const BatchReady& ready, Outbox& out) {
-  out.push(port::DisarmTimer{kPhaseTimer});
-  enter(LoopPhase::kTrain, out);
-  state_ = LoopState::kTraining;
-  for (std::uint32_t rank = 0; rank < cluster_.train_world(); ++rank) {
-    const TrainStep train{step_, next_version(), ready.batch, shards_of(rank, ready.groups), ready.digest};
-    calls_.ask(cluster_.trainers[rank], kTrainRankSlot, train, out);
-  }
-  tries_ = 0;
-}
-
-// Round robin over the data heads, from the first one.
-std::uint32_t TrainLoop::shards_of(std::uint32_t train_rank, std::uint32_t shards) const {
-  const auto heads = static_cast<std::uint32_t>(cluster_.data_heads.size());
-  for (std::uint32_t i = 0; i < heads; ++i) {
-    if (cluster_.data_heads[i] == train_rank) return shards / heads + (i < shards % heads ? 1 : 0);
-  }
-  return 0;
-}
-
-void TrainLoop::pause(Outbox& out) {
-  enter(repairing_ ? LoopPhase::kRepairPause : LoopPhase::kPauseRollout, out);
-  out.tell(kPoolSlot, PausePool{});
-  if (!options_.pause_around_update) {
-    tries_ = 0;
-    return update(out);
-  }
-  if (!repairing_) enter(LoopPhase::kPauseGeneration, out);
-  ++tries_;
-  out.tell(kPauseGateSlot, PauseAll{});
-  await_tell(LoopState::kPausing, out);
-}
-
-void TrainLoop::on_paused(Outcome outcome, Outbox& out) {
-  out.push(port::DisarmTimer{kPhaseTimer});
-  if (outcome == Outcome::kOk) {
-    tries_ = 0;
-    return update(out);
-  }
-  if (tries_ >= options_.pause_tries) return end_run(RunEnd::kUpdateFailed, out);
-  out.tell(kPoolSlot, ResumePool{});  // The engines generate; so may the pool until the next try.
-  back_off(LoopState::kPauseBackoff, out);
-}
-
-void TrainLoop::update(Outbox& out) {
-  enter(repairing_ ? LoopPhase::kRepairUpdate : LoopPhase::kUpdate, out);
-  state_ = LoopState::kUpdating;
-  ++tries_;
-  lost_ = 0;  // What was lost until now is part of this update.
-  calls_.ask(cluster_.gateway, kGatewaySlot, UpdateRequest{target()}, out);
-}
-
-void TrainLoop::on_updated(Outcome outcome, Outbox& out) {
-  const UpdateVerdict verdict = after_update_(outcome);
-  if (verdict == UpdateVerdict::kPublish) {
-    tries_ = 0;
-    return leave_update(out);
-  }
-  if (verdict == UpdateVerdict::kStop || tries_ > options_.update_retries) {
-    return end_run(RunEnd::kUpdateFailed, out);  // Generation stays paused.
-  }
-  back_off(LoopState::kUpdateBackoff, out);
-}
-
-void TrainLoop::leave_update(Outbox& out) {
-  if (repairing_) enter(LoopPhase::kRepairAnnounce, out);
-  if (!options_.pause_around_update) return set_versions(out);
-  if (!repairing_) enter(LoopPhase::kContinueGeneration, out);
-  ++tries_;
-  out.tell(kPauseGateSlot, ContinueAll{});
-  await_tell(LoopState::kContinuing, out);
-}
-
-void TrainLoop::on_continued(Outcome outcome, Outbox& out) {
-  out.push(port::DisarmTimer{kPhaseTimer});
-  if (outcome == Outcome::kOk) return set_versions(out);
-  if (tries_ >= options_.pause_tries) return end_run(RunEnd::kUpdateFailed, out);
-  back_off(LoopState::kContinueBackoff, out);
-}
-
-void TrainLoop::set_versions(Outbox& out) {
-  if (!repairing_) enter(LoopPhase::kSetVersion, out);
-  state_ = LoopState::kSettingTrainers;
-  for (const NodeId trainer : cluster_.trainers) {
-    calls_.ask(trainer, kTrainRankSlot, SetVersion{target()}, out);
-  }
-}
-
-// All that were asked have the version.
-void TrainLoop::on_fanned_out(Outbox& out) {
-  if (state_ == LoopState::kSettingTrainers) {
-    out.note(port::VersionSet{Role::kTrainer, target()});
-    state_ = LoopState::kSettingEngines;
-    for (std::uint32_t engine = 0; engine < cluster_.engines; ++engine) {
-      calls_.ask(cluster_.server(EngineId{engine}), kServerSlot, SetVersion{target()}, out);
-    }
-  } else if (state_ == LoopState::kSettingEngines) {
-    out.tell(kPoolSlot, PoolVersion{target()});
-    out.note(port::VersionSet{Role::kEngine, target()});
-    state_ = LoopState::kSettingRouter;
-    calls_.ask(cluster_.router, kRouterSlot, SetVersion{target()}, out);
-  } else if (state_ == LoopState::kSettingRouter) {
-    version_ = target();
-    out.note(port::VersionSet{Role::kRouter, version_});
-    tries_ = 0;
-    if (!repairing_) return clear(out);
-    repairing_ = false;
-    out.tell(kPoolSlot, ResumePool{});
-    begin_step(out);
-  } else {
-    out.note(port::VersionSet{Role::kRouter, 0});
-    out.tell(kPoolSlot, PoolVersion{0});
-    out.tell(kPoolSlot, ResumePool{});
-    if (options_.updates == 0) return end_run(RunEnd::kCompleted, out);
-    begin_step(out);
-  }
-}
-
-void TrainLoop::clear(Outbox& out) {
-  enter(LoopPhase::kClear, out);
-  ++tries_;
-  out.tell(kDrainSlot, ClearBatch{batch()});
-  await_tell(LoopState::kClearing, out);
-}
-
-void TrainLoop::on_cleared(Outcome outcome, Outbox& out) {
-  out.push(port::DisarmTimer{kPhaseTimer});
-  if (outcome != Outcome::kOk) {
-    if (tries_ >= options_.clear_tries) return end_run(RunEnd::kUpdateFailed, out);
-    return clear(out);
-  }
-  enter(LoopPhase::kResume, out);
-  out.tell(kPoolSlot, ResumePool{});
-  ++step_;
-  if (step_ < options_.updates) return begin_step(out);
+void TrainLoop::finish(Outbox& out) {
   state_ = LoopState::kDisconnecting;
   calls_.ask(cluster_.gateway, kGatewaySlot, DisconnectRequest{}, out);
+  return_ports(training_epoch_ + 1, out);
 }
 
 // ---- Common ----
@@ -350,6 +265,13 @@ void TrainLoop::await_tell(LoopState state, Outbox& out) {
   out.push(port::ArmTimer{kPhaseTimer, options_.phase_timeout});
 }
 
+bool TrainLoop::awaits_tell() const {
+  constexpr std::array kAwaiting{LoopState::kReadingInfo,   LoopState::kCollecting,   LoopState::kWritingInfo,
+                                 LoopState::kResettingPool, LoopState::kVoidingBatch, LoopState::kVoidingShards,
+                                 LoopState::kPausing,       LoopState::kContinuing,   LoopState::kClearing};
+  return std::ranges::find(kAwaiting, state_) != kAwaiting.end();
+}
+
 void TrainLoop::back_off(LoopState state, Outbox& out) {
   state_ = state;
   out.push(port::ArmTimer{kBackoffTimer, options_.retry_after});
@@ -357,20 +279,25 @@ void TrainLoop::back_off(LoopState state, Outbox& out) {
 
 void TrainLoop::end_run(RunEnd end, Outbox& out) {
   calls_.forget_if([](const PendingRequest&) { return true; }, out);
+  info_.drop();
   out.push(port::DisarmTimer{kPhaseTimer});
+  if (std::exchange(clock_runs_, false)) out.push(port::DisarmTimer{kRecoverTimer});
   state_ = LoopState::kEnded;
   if (end == RunEnd::kCompleted) enter(LoopPhase::kDone, out);
   out.note(port::RunEnded{end, step_, version_});
 }
 
-// Never used twice, also not by a controller that began again.
-TrainBatchId TrainLoop::batch() const { return {(std::uint64_t{incarnation_ - 1} << 32) | (step_ + 1)}; }
+TrainBatchId TrainLoop::batch_name(std::uint64_t number) const {
+  return {(std::uint64_t{incarnation_ - 1} << 48) | (std::uint64_t{training_epoch_ - 1} << 32) | number};
+}
 
 void TrainLoop::list_waits(WaitList& waits) const {
   for (const auto& entry : calls_.pending()) waits.push_back({entry.value.to, to_text(state_), target()});
-  const bool waits_for_tell = state_ == LoopState::kCollecting || state_ == LoopState::kPausing ||
-                              state_ == LoopState::kContinuing || state_ == LoopState::kClearing;
-  if (waits_for_tell) waits.push_back({cluster_.controller, to_text(state_), step_});
+  if (awaits_tell()) waits.push_back({cluster_.controller, to_text(state_), step_});
+  if (state_ != LoopState::kAwaitingRanks) return;
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    if (!ranks_[rank].alive) waits.push_back({cluster_.trainers[rank], to_text(state_), rank});
+  }
 }
 
 }  // namespace areal::proto

@@ -26,6 +26,7 @@ namespace areal::proto {
 
 struct TrainRankOptions {
   std::uint32_t rank = 0;                    // train_rank.
+  std::uint32_t minibatches = 1;             // Optimizer steps of one training step.
   Duration shards_timeout{600'000'000'000};  // That a step waits for its shards, then it fails.
   std::size_t shard_limit = 65'536;          // An assignment beyond it is refused.
   CallerOptions calls{};                     // To the store.

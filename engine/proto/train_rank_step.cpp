@@ -90,8 +90,8 @@ void TrainRank::on_reduced(const port::BatchDone& done, Outbox& out) {
 // An overflow anywhere skips the step everywhere: weights, moments and step counters stay as they are.
 void TrainRank::make_step(std::uint64_t not_finite, Outbox& out) {
   running_->stage = StepStage::kStepping;
-  running_->op =
-      start(port::ComputeKind::kTrainStep, running_->asked.version, running_->asked.seed, not_finite == 0 ? 1 : 0, out);
+  running_->op = start(port::ComputeKind::kTrainStep, running_->asked.version, running_->asked.seed,
+                       not_finite == 0 ? options_.minibatches : 0, out);
   replaced_ = true;  // Also if it fails half-way.
 }
 

@@ -17,7 +17,9 @@
 #include "engine/proto/pause_gate.h"
 #include "engine/proto/reconstruct_plan.h"
 #include "engine/proto/router.h"
+#include "engine/proto/staleness.h"
 #include "engine/proto/train_loop.h"
+#include "engine/proto/training_group.h"
 #include "engine/proto/transfer_plan.h"
 #include "engine/proto/update_member.h"
 #include "engine/proto/write_lock.h"
@@ -47,6 +49,8 @@ struct RoomPolicies {
   proto::PauseVerdict pause = proto::all_paused;
   proto::AfterUpdate after_update = proto::publish_only_when_ok;
   proto::EligiblePolicy eligible = proto::hold_published;
+  proto::RecoveredCount recovered = proto::as_if_never_lost;
+  proto::ReducePolicy reduces = proto::always_reduces;
 };
 
 struct Room {

@@ -75,6 +75,8 @@ std::vector<ProtocolBox> controller_protocols(const Room& room) {
   loop.updates = work.updates;
   loop.pause_around_update = work.pause_around_update;
   loop.update_retries = work.update_retries;
+  loop.checkpoint_every = room.scenario.train.checkpoint_every;
+  loop.batch_groups = rollout.batch;
   loop.calls.timeout = work.request_timeout;
   // Asks for as long as the gateway may take for one request with all its attempts.
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max() - 60;
@@ -94,7 +96,7 @@ std::vector<ProtocolBox> controller_protocols(const Room& room) {
   gate.calls = calls_of(room);
   std::vector<ProtocolBox> slots;
   slots.emplace_back(proto::TrainLoop(loop, room.cluster, room.policies.after_update));
-  slots.emplace_back(proto::RolloutPool(pool, room.cluster));
+  slots.emplace_back(proto::RolloutPool(pool, room.cluster, room.policies.recovered));
   slots.emplace_back(proto::PauseGate(gate, room.cluster, room.policies.pause));
   slots.emplace_back(proto::StrictDrain({.calls = calls_of(room)}, room.cluster));
   return slots;
@@ -105,8 +107,9 @@ std::vector<ProtocolBox> trainer_protocols(const Room& room, const RoomNode& nod
   slots.emplace_back(proto::UpdateSender(member_of(room, node)));
   proto::TrainRankOptions options;
   options.rank = node.train_rank;
+  options.minibatches = room.scenario.train.delta.minibatches;
   options.calls = calls_of(room);
-  slots.emplace_back(proto::TrainRank(options, room.cluster));
+  slots.emplace_back(proto::TrainRank(options, room.cluster, room.policies.reduces));
   return slots;
 }
 

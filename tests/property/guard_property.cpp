@@ -144,7 +144,7 @@ struct Host {
     const Epoch epoch = static_cast<Epoch>(1 + rng.draw_below(3));
     const std::uint64_t id = rng.draw_below(4) == 0 ? next_request : ++next_request;  // Some are repeats.
     const bool reserves = rng.draw_below(2) == 0;
-    const PortReservation* known = guard.protocol().reservations().find(epoch);
+    const PortReservation* known = guard.protocol().reservations().find({kGateway, epoch});
     const std::uint16_t port = known != nullptr ? known->port : std::uint16_t{0};
     const Record body = reserves ? to_record(ReservePort{epoch}) : to_record(ReturnPort{epoch, port});
     feed(port::MessageIn{kGateway, 1, kGatewaySlot, port::MessageKind::kRequest, {id}, body});
@@ -199,7 +199,7 @@ void wind_down(Host& host, Rng& rng) {
       break;
   }
   for (Epoch epoch = 1; epoch <= 3; ++epoch) {
-    const PortReservation* known = host.guard.protocol().reservations().find(epoch);
+    const PortReservation* known = host.guard.protocol().reservations().find({kGateway, epoch});
     if (known == nullptr) continue;
     host.feed(port::MessageIn{kGateway,
                               1,

@@ -13,6 +13,7 @@ using test::Driven;
 
 constexpr NodeId kGateway{3};
 constexpr NodeId kRouter{4};
+constexpr NodeId kController{1};
 constexpr NodeId kTrainer{10};
 constexpr NodeId kHelper{30};
 
@@ -21,6 +22,7 @@ ClusterMap small_cluster() {
   cluster.trainers = {kTrainer};
   cluster.gateway = kGateway;
   cluster.router = kRouter;
+  cluster.controller = kController;
   return cluster;
 }
 
@@ -46,7 +48,7 @@ class GuardTest : public ::testing::Test {
     guard.feed(port::ProcessExited{kTrainer, incarnation, 1});
     for (const port::Send& send : guard.sends<WorkerExited>()) told.push_back(send);
   }
-  // Both members acknowledge the deaths that they were told of.
+  // All members acknowledge the deaths that they were told of.
   void acknowledge() {
     for (const port::Send& send : std::exchange(told, {})) guard.answer(send, Ack{});
   }
@@ -71,9 +73,11 @@ TEST_F(GuardTest, AChildIsStartedWithALeasedPortAndAnnounced) {
   EXPECT_EQ(guard.notes<port::LeaseChanged>().at(0).state, LeaseState::kBound);
   EXPECT_TRUE(guard.notes<port::ProcessChanged>().at(0).alive);
   const auto news = guard.sends<WorkerStarted>();
-  ASSERT_EQ(news.size(), 2U);
+  ASSERT_EQ(news.size(), 3U);
   EXPECT_EQ(news[0].to, kGateway);
   EXPECT_EQ(news[1].to, kRouter);
+  EXPECT_EQ(news[2].to, kController);
+  EXPECT_EQ(news[2].to_slot, kTrainLoopSlot);
   EXPECT_TRUE(guard.reload(Guard(options_of({kTrainer}), small_cluster())));
 }
 
@@ -84,7 +88,7 @@ TEST_F(GuardTest, APortIsGivenBackOnlyAfterADeathThatWasTold) {
   run(1);
   exit(1);
   EXPECT_FALSE(guard.notes<port::ProcessChanged>().at(0).alive);
-  EXPECT_EQ(guard.sends<WorkerExited>().size(), 2U);
+  EXPECT_EQ(guard.sends<WorkerExited>().size(), 3U);
   EXPECT_EQ(guard.effects<port::ReleasePort>().at(0).port, 20'000);
   EXPECT_EQ(guard.notes<port::LeaseChanged>().at(0).state, LeaseState::kReleased);
   EXPECT_LT(place<port::Send>(), place<port::ReleasePort>());
@@ -148,10 +152,11 @@ TEST_F(GuardTest, AReplacementWaitsUntilEverybodyKnowsOfTheDeath) {
   run(1);
   exit(1);
   guard.answer(told.at(0), Ack{});
+  guard.answer(told.at(1), Ack{});
   guard.fire({kTrainer.value});
   EXPECT_TRUE(guard.effects<port::LeasePort>().empty());
   EXPECT_EQ(guard.effects<port::ArmTimer>().size(), 1U);  // It looks again later.
-  guard.answer(told.at(1), Ack{});
+  guard.answer(told.at(2), Ack{});
   guard.fire({kTrainer.value});
   EXPECT_EQ(guard.effects<port::LeasePort>().size(), 1U);
 }
@@ -217,7 +222,26 @@ TEST_F(GuardTest, AReturnWhileTheLeaseIsUnderWayLeaksNothing) {
   EXPECT_EQ(guard.effects<port::ReleasePort>().at(0).port, 21'000);
 }
 
-TEST_F(GuardTest, OnlyTheGatewayMayReserve) {
+// The gateway and the controller both count their epochs from 1, and their requests too.
+TEST_F(GuardTest, EpochsOfDifferentAskersAreDifferentReservations) {
+  guard = Driven<Guard>(Guard(options_of({}), small_cluster()));
+  guard.start();
+  guard.request(kGateway, kGatewaySlot, 5, ReservePort{1});
+  grant(21'000);
+  guard.request(kController, kTrainLoopSlot, 5, ReservePort{1});
+  grant(22'000);
+  EXPECT_EQ((guard.bodies<port::Send, PortReserved>().at(0).port), 22'000);
+  guard.request(kGateway, kGatewaySlot, 7, ReturnPort{1, 21'000});
+  EXPECT_EQ(guard.effects<port::ReleasePort>().at(0).port, 21'000);
+  guard.request(kController, kTrainLoopSlot, 6, ReservePort{1});
+  EXPECT_EQ((guard.bodies<port::Send, PortReserved>().at(0).port), 22'000);
+  guard.request(kController, kTrainLoopSlot, 8, ReturnPort{1, 22'000});
+  EXPECT_EQ(guard.effects<port::ReleasePort>().at(0).port, 22'000);
+  EXPECT_TRUE(guard.protocol().reservations().empty());
+  EXPECT_TRUE(guard.reload(Guard(options_of({}), small_cluster())));
+}
+
+TEST_F(GuardTest, OnlyTheGatewayAndTheControllerMayReserve) {
   guard.start();
   guard.request(kRouter, kRouterSlot, 5, ReservePort{1});
   EXPECT_TRUE(guard.effects<port::LeasePort>().empty());
