@@ -257,9 +257,9 @@ struct PostBatch {
   BufferId buffer{};
   DType dtype = DType::kBf16;          // Of the elements on the wire.
   DType storage_dtype = DType::kBf16;  // Of the elements where they live; only looked at by rules and judges.
-  std::uint64_t elements = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t value = 0;  // Reduced by kSum, kMin, kMax, kReduce. A send of data: elements of all peers together.
+  std::uint64_t elements = 0;  // Of a reduction: how many sums; of counts: 0.
+  std::uint64_t bytes = 0;     // Of data: with an int32 index for each element.
+  std::uint64_t value = 0;     // Reduced by kSum, kMin, kMax, kReduce.
   std::uint64_t count = 0;  // A second word, reduced alike.
   AREAL_RECORD(0x0206, "post_batch", group, batch, kind, tag, round, part, version, buffer, dtype, storage_dtype,
                elements, bytes, value, count)

@@ -59,6 +59,15 @@ std::vector<std::uint64_t> held_elements(const MetaSet& train, const ParameterMe
   return held;
 }
 
+// The window is full on a rank that holds something already; then a new one begins on all.
+bool overflows(const std::vector<std::uint64_t>& filled, const std::vector<std::uint64_t>& held,
+               std::uint64_t window_bytes) {
+  for (std::size_t rank = 0; rank < held.size(); ++rank) {
+    if (filled[rank] > 0 && held[rank] > 0 && filled[rank] + held[rank] * kCorrectionBytes > window_bytes) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 ReconstructPlans reconstruct_plans(const config::ModelSpec& model, const MetaSet& train, std::uint64_t window_bytes) {
@@ -71,18 +80,17 @@ ReconstructPlans reconstruct_plans(const config::ModelSpec& model, const MetaSet
     for (ReconstructPlan& plan : plans.ranks) plan.places[1] = plan.places[0];
   }
   for (ReconstructPlan& plan : plans.ranks) plan.windows.emplace_back();
-  std::uint64_t filled = 0;  // Of the open window, on the rank that has most.
+  std::vector<std::uint64_t> filled(plans.ranks.size(), 0);  // Bytes of the open window, by rank.
   std::uint32_t window = 0;
   for (const std::uint32_t index : model.order) {
     const config::Parameter& parameter = model.parameters[index];
     const std::vector<std::uint64_t> held = held_elements(train, train.parameters[index]);
-    const std::uint64_t bytes = std::ranges::max(held) * kCorrectionBytes;
-    if (filled > 0 && filled + bytes > window_bytes) {
+    if (overflows(filled, held, window_bytes)) {
       for (ReconstructPlan& plan : plans.ranks) plan.windows.emplace_back();
       ++window;
-      filled = 0;
+      std::ranges::fill(filled, 0);
     }
-    filled += bytes;
+    for (std::size_t rank = 0; rank < held.size(); ++rank) filled[rank] += held[rank] * kCorrectionBytes;
     plans.window_of_name[parameter.name] = window;
     const std::size_t kind = one_set ? 0 : static_cast<std::size_t>(replica_kind(model.name_of(parameter)));
     for (std::size_t rank = 0; rank < held.size(); ++rank) {

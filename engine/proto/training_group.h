@@ -8,6 +8,7 @@
 namespace areal::proto {
 
 constexpr GroupId training_group(Epoch training_epoch) { return {(std::uint64_t{2} << 32) | training_epoch}; }
+constexpr bool is_training_group(GroupId group) { return group.value >> 32 == 2; }
 
 // The reduction of the norm in the step that makes `version`.
 constexpr std::uint64_t norm_tag(Version version) { return (version << 8) | 1; }

@@ -7,6 +7,7 @@ namespace {
 
 // Bounds connecting and executing; one of the two runs at a time.
 constexpr TimerId kDeadline{1};
+constexpr std::uint32_t kIndexBytes = 4;  // With every element of a delta goes an int32.
 // Operations and buffers of weight updates have numbers of their own, apart from other protocols of the node.
 constexpr std::uint64_t kOpBase = 1ULL << 40;
 
@@ -346,11 +347,12 @@ bool UpdateMember::post_next(UpdateMode mode, std::uint64_t updates, Outbox& out
                         .buffer = staging_,
                         .dtype = pass.wire,
                         .storage_dtype = pass.storage};
-  if (!delta) {  // How much a delta has, receivers learn from the counts.
+  if (!delta) {
     batch.elements = pass.elements;
     batch.bytes = pass.bytes;
-  } else if (plan.sends) {
-    batch.value = updates;
+  } else if (round == port::Round::kData) {
+    batch.elements = updates;
+    batch.bytes = updates * (kIndexBytes + size_of(pass.wire));
   }
   out.push(batch);
   return true;

@@ -125,8 +125,8 @@ class UpdateMember {
   void release_staging(Outbox& out);
   void start_compute(port::ComputeKind what, Outbox& out) { start_compute(what, {}, out); }
   void start_compute(port::ComputeKind what, const ComputeWish& wish, Outbox& out);
-  // Posts the next batch of the payload, a pass or one of its two rounds; false when all are done. `updates`: of a
-  // sender, how many elements the delta has.
+  // Posts the next batch of the payload, a pass or one of its two rounds; false when all are done. `updates`: what
+  // the counts before it said that follows.
   bool post_next(UpdateMode mode, std::uint64_t updates, Outbox& out);
   // With all ranks.
   void meet(const MeetingWish& wish, Outbox& out) { meet_in(control_group(groups_.epoch()), wish, out); }

@@ -144,7 +144,7 @@ void UpdateReceiver::on_batch(const port::BatchDone& done, Outbox& out) {
       stage_payload(done.value == 1 ? UpdateMode::kDelta : UpdateMode::kFull, out);
       break;
     case Stage::kLanding:
-      if (member_.post_next(mode_, 0, out)) break;
+      if (member_.post_next(mode_, done.value, out)) break;
       stage_ = Stage::kChecking;
       member_.start_compute(port::ComputeKind::kVerify, out);
       break;

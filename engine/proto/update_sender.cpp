@@ -145,7 +145,7 @@ void UpdateSender::finish_loading(Outbox& out) {
 void UpdateSender::begin(Outbox& out) {
   own_ = FullReason::kNone;
   captured_ = FullReason::kNone;
-  known_ = updates_ = packed_ = 0;
+  known_ = packed_ = 0;
   mode_ = UpdateMode::kFull;
   give_up_gradients(out);
 }
@@ -226,7 +226,6 @@ void UpdateSender::packed(const port::ComputeDone& done, Outbox& out) {
   }
   const AttemptKey& attempt = member_.attempt();
   packed_ = done.total;
-  updates_ = done.count;
   // Of a delta too this says what the receivers should hold then.
   const std::uint64_t elements = mode_ == UpdateMode::kDelta ? 0 : done.count;
   out.note(port::Exported{attempt.epoch, attempt.version, attempt.attempt, member_.rank(), elements, done.digest});
@@ -235,7 +234,7 @@ void UpdateSender::packed(const port::ComputeDone& done, Outbox& out) {
                                done.extra});
   }
   stage_ = Stage::kSending;
-  member_.post_next(mode_, updates_, out);
+  member_.post_next(mode_, 0, out);
 }
 
 void UpdateSender::on_batch(const port::BatchDone& done, Outbox& out) {
@@ -257,7 +256,7 @@ void UpdateSender::on_batch(const port::BatchDone& done, Outbox& out) {
       member_.reserve_staging(out);
       break;
     case Stage::kSending:
-      if (member_.post_next(mode_, updates_, out)) break;
+      if (member_.post_next(mode_, done.value, out)) break;
       stage_ = Stage::kVerifying;
       member_.meet({port::BatchKind::kSum, MeetingKind::kVerify, packed_, 0}, out);
       break;

@@ -31,7 +31,7 @@ class UpdateSender {
   void list_waits(WaitList& waits) const;
 
   AREAL_FIELDS(member_, tracker_, reconstruct_, stage_, loaded_, gradients_, next_gradients_, gradients_held_, gradients_move_,
-               gradient_tries_, rate_, known_, captured_, own_, mode_, packed_, updates_)
+               gradient_tries_, rate_, known_, captured_, own_, mode_, packed_)
 
  private:
   enum class Stage : std::uint8_t {
@@ -92,7 +92,6 @@ class UpdateSender {
   FullReason own_ = FullReason::kNone;       // This rank's reason of the present attempt.
   UpdateMode mode_ = UpdateMode::kFull;      // Of the present attempt, as decided by all.
   std::uint64_t packed_ = 0;   // Low word of the digest of what left.
-  std::uint64_t updates_ = 0;  // Elements of a delta.
 };
 
 }  // namespace areal::proto

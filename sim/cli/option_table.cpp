@@ -31,11 +31,15 @@ constexpr std::array<CommandRow, 7> kCommands{{
      .files_max = 1,
      .files_exist = true},
     {.name = "diff",
-     .form = "diff A.db B.db",
+     .form = "diff A.db B.db [--history]",
      .summary = "Say where two recordings part: the first event and field that differ, and what led to it.",
-     .more = "Exit 0 if they are equal, 1 if they differ, 2 if one is truncated and nothing differs before its end,\n"
-             "65 if one is damaged.\n",
-     .examples = "  areal-sim diff monday.db tuesday.db\n",
+     .more =
+         "With --history only what the runs came to counts: versions, anchors, receipts, port leases and updates.\n"
+         "Times, event numbers, bytes, digests and the numbers of ports do not, so runs of other timing can be equal.\n"
+         "Exit 0 if they are equal, 1 if they differ, 2 if one is truncated and nothing differs before its end,\n"
+         "65 if one is damaged.\n",
+     .examples = "  areal-sim diff monday.db tuesday.db\n"
+                 "  areal-sim diff --history calm.db slow_link.db\n",
      .files_min = 2,
      .files_max = 2,
      .files_exist = true},
@@ -68,7 +72,7 @@ constexpr std::array<CommandRow, 7> kCommands{{
      .examples = "  areal-sim doctor\n"},
 }};
 
-constexpr std::array<OptionRow, 18> kOptions{{
+constexpr std::array<OptionRow, 19> kOptions{{
     {"seed", "N", "run catalogue", "The seed, decimal or 0x hexadecimal."},
     {"seeds", "A..B", "run", "Every seed from A to B, both included."},
     {"jobs", "J", "run", "With --seeds: so many worker processes; 1 by default."},
@@ -84,6 +88,7 @@ constexpr std::array<OptionRow, 18> kOptions{{
     {"junit", "FILE", "run", "Write what came out as JUnit XML; - is standard output."},
     {"quiet", "", "run", "Only the result: no story, no progress."},
     {"decisions", "", "replay dump", "replay: take the recorded choices, not the seed's. dump: print choices, too."},
+    {"history", "", "diff", "Compare what the runs came to, whenever it happened, instead of every line."},
     {"node", "PATTERN", "dump", "Only nodes, or node/protocol, that fit."},
     {"kind", "PATTERN", "dump", "Only kinds of inputs, effects, messages and notes that fit."},
     {"from", "SEQ", "dump", "From this event on."},

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/base/rng.h"
+#include "engine/proto/training_group.h"
 #include "sim/world/sim_ports.h"
 
 namespace areal::sim {
@@ -264,6 +265,8 @@ std::vector<std::string> World::leaks() const {
       leaks.push_back(node.name + " still holds " + std::to_string(staging) + " bytes of staging memory");
   }
   for (const Group& group : groups_.all()) {
+    // The world of training lasts as long as its processes.
+    if (proto::is_training_group(group.id)) continue;
     const bool open =
         std::ranges::any_of(group.members, [](const GroupMember& member) { return !member.dead && !member.left; });
     if (open && !group.aborted) leaks.push_back("group " + std::to_string(group.id.value) + " still has members");

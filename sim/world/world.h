@@ -116,7 +116,7 @@ class World {
   [[nodiscard]] Duration reduce_time(const Group& group, std::size_t index) const;
   void start_pair(Group& group, GroupMember& sender, GroupMember& receiver, std::size_t index, port::TraceSink& sink);
   void land(const GroupMember& sender, const GroupMember& receiver, const GroupBatch& batch, port::TraceSink& sink);
-  void end_payload(const Group& group, GroupMember& side, std::size_t index);
+  void end_payload(const Group& group, GroupMember& side, std::size_t index, Duration after);
   void list_group_waits(std::vector<RoomWait>& waits) const;
   void pair_moved(const WorldEvent& event, port::TraceSink& sink);
   void end_batch(const Group& group, GroupMember& member, std::size_t index, port::Outcome outcome, NodeId peer,

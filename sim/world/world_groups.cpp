@@ -169,7 +169,7 @@ void World::post_payload(Group& group, GroupMember& member, std::size_t index, p
   }
   member.batches[index].pairs_left = static_cast<std::uint32_t>(pairs.size());
   if (pairs.empty()) {
-    end_batch(group, member, index, port::Outcome::kOk, {}, {}, kMeetingTime);
+    end_payload(group, member, index, kMeetingTime);
     return;
   }
   // A delta meets its peers in the order of the recursive schedule.
@@ -225,25 +225,25 @@ void World::pair_moved(const WorldEvent& event, port::TraceSink& sink) {
   const std::size_t index = event.c;
   land(*sender, *receiver, sender->batches[index], sink);
   for (GroupMember* side : {sender, receiver}) {
-    if (--side->batches[index].pairs_left == 0) end_payload(*group, *side, index);
+    if (--side->batches[index].pairs_left == 0) end_payload(*group, *side, index, {});
   }
 }
 
-// Who receives counts learns from them what will come.
-void World::end_payload(const Group& group, GroupMember& side, std::size_t index) {
+// Counts say what data follows at this rank.
+void World::end_payload(const Group& group, GroupMember& side, std::size_t index, Duration after) {
   Meeting meeting;
   const GroupBatch& batch = side.batches[index];
-  if (batch.round == port::Round::kCounts && batch.kind == port::BatchKind::kReceive) {
+  if (batch.round == port::Round::kCounts && batch.part < room_->members->at(side.rank).passes.size()) {
     const proto::RankPlan plan = room_->plan->rank(side.rank);
     const auto wire = static_cast<std::size_t>(room_->members->at(side.rank).passes[batch.part].wire);
     for (std::size_t i = 0; i < plan.peer_count(); ++i) {
-      const node::PackedStream* stream = stream_of(plan.list(i).send, side.rank);
+      const node::PackedStream* stream = stream_of(plan.list(i).send, plan.list(i).recv);
       const std::uint64_t updates = stream != nullptr ? stream->updates.by_dtype[wire] : 0;
       meeting.value += updates;
       meeting.count += updates > 0 ? 1 : 0;
     }
   }
-  end_batch(group, side, index, port::Outcome::kOk, {}, meeting, {});
+  end_batch(group, side, index, port::Outcome::kOk, {}, meeting, after);
 }
 
 void World::land(const GroupMember& sender, const GroupMember& receiver, const GroupBatch& batch,
