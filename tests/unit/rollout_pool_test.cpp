@@ -316,6 +316,99 @@ TEST_F(RolloutPoolTest, APoolThatBeganAgainUsesNoNameTwice) {
   EXPECT_GT(pool.notes<port::Admitted>().at(0).group.value, 1ULL << 32);
 }
 
+// ---- Recovery ----
+
+TEST_F(RolloutPoolTest, ABatchWantedUnderALaterTrainingEpochIsAssignedAgain) {
+  const auto sent = routes();
+  pool.tell(kTrainLoopSlot, WantBatch{TrainBatchId{7}, 0, 1});
+  complete(sent[0]);
+  complete(sent[1]);
+  const auto assigned = pool.sends<AssignShard>();
+  pool.answer(assigned.at(0), Ack{});
+  pool.tell(kTrainLoopSlot, WantBatch{TrainBatchId{7}, 0, 2});
+  const auto again = pool.sends<AssignShard>();
+  ASSERT_EQ(again.size(), 2U);
+  EXPECT_EQ(again[0].body, assigned[0].body);
+  EXPECT_EQ(again[0].to, assigned[0].to);
+  EXPECT_TRUE(pool.notes<port::GroupConsumed>().empty());  // They were consumed once.
+  pool.answer(assigned[1], Ack{});                         // Late.
+  EXPECT_TRUE(pool.is_silent());
+  pool.answer(again[0], Ack{});
+  pool.answer(again[1], Ack{});
+  EXPECT_EQ(pool.tells<BatchReady>().size(), 1U);
+  pool.tell(kTrainLoopSlot, WantBatch{TrainBatchId{7}, 0, 2});
+  EXPECT_TRUE(pool.sends<AssignShard>().empty());
+  EXPECT_EQ(pool.tells<BatchReady>().size(), 1U);
+}
+
+// Every admitted group ends once; no shard stays behind; the first capacity is that of a fresh start (TC-FI-10).
+TEST_F(RolloutPoolTest, AResetVoidsAllWorkAndLosesNothingFromTheBooks) {
+  RolloutPoolOptions options = small_options();
+  options.limits = {8, 2, 1};
+  begin(options);
+  const auto sent = routes();
+  ASSERT_EQ(sent.size(), 4U);
+  complete(sent[0]);  // Ready.
+  made(routed(sent[1]), SegmentEnd::kStop, 10);
+  score(pool.effects<port::StartCompute>().at(0).op, true);  // Being stored.
+  const port::Send put = pool.sends<PutShard>().at(0);
+  made(routed(sent[2]), SegmentEnd::kStop, 10);  // Being scored.
+  const OpId scoring = pool.effects<port::StartCompute>().at(0).op;
+  const port::Send generating = routed(sent[3]);
+  pool.request(server_node(0), kServerSlot, 1, SegmentReport{SampleId{4}, 30, 0, {}});
+  pool.tell(kTrainLoopSlot, PausePool{});
+  pool.tell(kTrainLoopSlot, ResetPool{0, TrainBatchId{70}});
+  const auto finished = pool.notes<port::GroupFinished>();
+  ASSERT_EQ(finished.size(), 2U);
+  EXPECT_FALSE(finished[0].accepted);
+  EXPECT_EQ(finished[0].tokens, 10U);
+  EXPECT_EQ(finished[1].tokens, 30U);
+  EXPECT_TRUE(pool.tells<PoolReset>().empty());  // A put that comes after the drop would stay for ever.
+  EXPECT_TRUE(pool.reload(RolloutPool(options, rollout_cluster(2))));
+  pool.answer(put, Ack{});
+  const auto voided = pool.tells<DrainShard>();
+  ASSERT_EQ(voided.size(), 2U);
+  EXPECT_EQ(voided[0].batch, TrainBatchId{70});
+  EXPECT_EQ(pool.tells<PoolReset>().size(), 1U);
+  EXPECT_TRUE(pool.protocol().groups().empty());
+  EXPECT_EQ(pool.protocol().staleness().counters().running, 0);
+  EXPECT_EQ(pool.protocol().staleness().counters().accepted, 0);
+  made(generating, SegmentEnd::kStop, 70);  // Late words of what is void.
+  EXPECT_TRUE(pool.is_silent());
+  score(scoring, true);
+  EXPECT_TRUE(pool.is_silent());
+  pool.request(server_node(0), kServerSlot, 2, SegmentReport{SampleId{4}, 30, 0, {}});
+  EXPECT_EQ(pool.sends<Ack>().size(), 1U);
+  EXPECT_TRUE(pool.notes<port::SegmentStored>().empty());
+  pool.tell(kTrainLoopSlot, ResumePool{});
+  const auto admitted = pool.notes<port::Admitted>();
+  ASSERT_EQ(admitted.size(), 4U);
+  EXPECT_EQ(admitted[0].group.value, 5U);
+}
+
+TEST_F(RolloutPoolTest, AResetToAnEarlierVersionCountsAsIfNothingHadBeenLost) {
+  pool.tell(kTrainLoopSlot, PoolVersion{5});
+  pool.tell(kTrainLoopSlot, PausePool{});
+  pool.tell(kTrainLoopSlot, ResetPool{3, TrainBatchId{70}});
+  EXPECT_EQ(pool.protocol().staleness().version(), 3);
+  EXPECT_EQ(pool.protocol().staleness().counters().accepted, 6);
+  pool.tell(kTrainLoopSlot, PoolVersion{3});
+  EXPECT_TRUE(pool.notes<port::Refused>().empty());
+  pool.tell(kTrainLoopSlot, ResumePool{});
+  EXPECT_EQ(pool.notes<port::Admitted>().size(), 2U);
+}
+
+// What the count would be without the history of the versions before: far too many groups (H35).
+TEST_F(RolloutPoolTest, ACountThatForgetsTheVersionsBeforeIsSeenToAdmitTooMany) {
+  pool = Driven<RolloutPool>(RolloutPool(small_options(), rollout_cluster(2),
+                                         [](std::int64_t, const StalenessLimits&) -> std::int64_t { return 0; }));
+  pool.start();
+  pool.tell(kTrainLoopSlot, PausePool{});
+  pool.tell(kTrainLoopSlot, ResetPool{3, TrainBatchId{70}});
+  pool.tell(kTrainLoopSlot, ResumePool{});
+  EXPECT_EQ(pool.notes<port::Admitted>().size(), 8U);
+}
+
 TEST_F(RolloutPoolTest, ItsStateIsAllThereIs) {
   const auto sent = routes();
   const port::Send generate = routed(sent[0]);

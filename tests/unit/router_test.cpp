@@ -70,6 +70,21 @@ TEST_F(RouterTest, TheReplyPinsThePublishedVersionAndNeverFallsBack) {
   EXPECT_EQ(route().version, 7U);
 }
 
+// Another history begins lower; words of the one before come too late.
+TEST_F(RouterTest, ALaterTrainingEpochMayAnnounceALowerVersion) {
+  publish(7);
+  router.request(kController, kTrainLoopSlot, ++last, SetVersion{5, 2});
+  EXPECT_TRUE(router.notes<port::Refused>().empty());
+  EXPECT_EQ(route().version, 5U);
+  announce(8);
+  EXPECT_EQ(router.notes<port::Refused>().at(0).reason, Refusal::kVersionOrder);
+  EXPECT_EQ(route().version, 5U);
+  router.request(kGateway, kGatewaySlot, ++last, EngineMember{EngineId{0}, 5, 2, 2});
+  EXPECT_TRUE(router.notes<port::Refused>().empty());
+  prove(0, 9, 2);
+  EXPECT_EQ(router.notes<port::Refused>().at(0).reason, Refusal::kVersionOrder);
+}
+
 // A process that was replaced after it committed must not pass for the one that did.
 TEST_F(RouterTest, AnAnnouncementProvesNobody) {
   start(server_node(1), 1);

@@ -14,6 +14,7 @@ using test::Driven;
 
 constexpr TimerId kBackoffTimer{1};
 constexpr TimerId kPhaseTimer{2};
+constexpr std::uint16_t kPort = 900;
 
 ClusterMap small_cluster() {
   ClusterMap cluster;
@@ -25,6 +26,7 @@ ClusterMap small_cluster() {
   cluster.gateway = {3};
   cluster.controller = {1};
   cluster.router = {4};
+  cluster.guards = {{5}};
   return cluster;
 }
 
@@ -57,11 +59,28 @@ class TrainLoopTest : public ::testing::Test {
   void begin() {
     loop.start();
     answer_all<ConnectRequest>(ConnectReply{Outcome::kOk, 1});
+    answer_all<ReservePort>(PortReserved{1, Outcome::kOk, kPort});
+    answer_all<JoinTraining>(TrainingJoined{1, Outcome::kOk, {}});
     answer_all<SetVersion>(Ack{});
   }
-  void collect_and_train(Version version) {
+  void train(Version version) {
     tell(kPoolSlot, BatchReady{{version}, 5, 99});
     answer_all<TrainStep>(StepDone{version - 1, version, Outcome::kOk});
+  }
+  void collect_and_train(Version version) {
+    train(version);
+    if (loop.sends<SaveCheckpoint>().empty()) return;
+    answer_all<SaveCheckpoint>(CheckpointSaved{1, version, Outcome::kOk, {0, version}});
+    store();
+  }
+  // The store does what it is asked, one after the other.
+  void store() {
+    while (!loop.effects<port::StorePut>().empty()) {
+      const port::StorePut put = loop.effects<port::StorePut>()[0];
+      puts.push_back(put);
+      loop.feed(port::StoreDone{put.op, Outcome::kOk, put.value});
+      keep();
+    }
   }
   void to_update(Version version) {
     collect_and_train(version);
@@ -83,6 +102,15 @@ class TrainLoopTest : public ::testing::Test {
     answer_all<SetVersion>(Ack{});
     answer_all<SetVersion>(Ack{});
   }
+  // The gateway and the guard answer.
+  void end() {
+    const auto returned = loop.sends<ReturnPort>();
+    ASSERT_EQ(returned.size(), 1U);
+    answer_all<DisconnectRequest>(Ack{});
+    EXPECT_TRUE(ended.empty());
+    loop.answer(returned[0], Ack{});
+    keep();
+  }
   void run_step(Version version) {
     to_update(version);
     reply_update(version, Outcome::kOk);
@@ -95,16 +123,18 @@ class TrainLoopTest : public ::testing::Test {
   std::vector<LoopPhase> phases;
   std::vector<port::VersionSet> set;
   std::vector<port::RunEnded> ended;
+  std::vector<port::StorePut> puts;
 };
 
 TEST_F(TrainLoopTest, StepsFollowTheOrderOfTheTrainingLoop) {
   begin();
   run_step(1);
   run_step(2);
-  answer_all<DisconnectRequest>(Ack{});
-  const std::vector<LoopPhase> step = {LoopPhase::kCollect,         LoopPhase::kTrain,  LoopPhase::kPauseRollout,
-                                       LoopPhase::kPauseGeneration, LoopPhase::kUpdate, LoopPhase::kContinueGeneration,
-                                       LoopPhase::kSetVersion,      LoopPhase::kClear,  LoopPhase::kResume};
+  end();
+  const std::vector<LoopPhase> step = {
+      LoopPhase::kCollect,         LoopPhase::kTrain,  LoopPhase::kCheckpoint,         LoopPhase::kPauseRollout,
+      LoopPhase::kPauseGeneration, LoopPhase::kUpdate, LoopPhase::kContinueGeneration, LoopPhase::kSetVersion,
+      LoopPhase::kClear,           LoopPhase::kResume};
   std::vector<LoopPhase> expected = step;
   expected.insert(expected.end(), step.begin(), step.end());
   expected.push_back(LoopPhase::kDone);
@@ -284,6 +314,119 @@ TEST_F(TrainLoopTest, AFailedClearIsTriedOnceMore) {
   EXPECT_EQ(ended.at(0).end, RunEnd::kUpdateFailed);
 }
 
+// ---- Training world and checkpoints ----
+
+TEST_F(TrainLoopTest, RanksMeetUnderTheFirstTrainingEpochBeforeAnythingElse) {
+  loop.start();
+  answer_all<ConnectRequest>(ConnectReply{Outcome::kOk, 1});
+  const auto reserved = loop.sends<ReservePort>();
+  ASSERT_EQ(reserved.size(), 1U);
+  EXPECT_EQ(reserved[0].to, NodeId{5});
+  answer_all<ReservePort>(PortReserved{1, Outcome::kFailed, 0});  // No port now: asked again later.
+  EXPECT_TRUE(loop.sends<JoinTraining>().empty());
+  fire(kBackoffTimer);
+  answer_all<ReservePort>(PortReserved{1, Outcome::kOk, kPort});
+  const auto joins = loop.bodies<port::Send, JoinTraining>();
+  ASSERT_EQ(joins.size(), 3U);
+  EXPECT_EQ(joins[0].training_epoch, 1U);
+  EXPECT_EQ(joins[0].version, 0U);
+  EXPECT_EQ(joins[0].port, kPort);
+  EXPECT_TRUE(loop.effects<port::StoreGet>().empty());
+  const auto sent = loop.sends<JoinTraining>();
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(loop.sends<SetVersion>().empty());
+    loop.answer(sent[i], TrainingJoined{1, Outcome::kOk, {}});
+  }
+  EXPECT_EQ(loop.sends<SetVersion>().size(), 1U);
+  ASSERT_EQ(loop.notes<port::TrainingWorldChanged>().size(), 1U);
+  EXPECT_EQ(loop.notes<port::TrainingWorldChanged>()[0].training_epoch, 1U);
+}
+
+TEST_F(TrainLoopTest, RanksThatDoNotMeetEndTheRun) {
+  loop.start();
+  answer_all<ConnectRequest>(ConnectReply{Outcome::kOk, 1});
+  answer_all<ReservePort>(PortReserved{1, Outcome::kOk, kPort});
+  loop.answer(loop.sends<JoinTraining>().at(1), TrainingJoined{1, Outcome::kFailed, {}});
+  keep();
+  EXPECT_EQ(ended.at(0).end, RunEnd::kConnectFailed);
+}
+
+// Ranks first, then the values of the slot, and last the key that names the slot; only then the update.
+TEST_F(TrainLoopTest, ACheckpointIsWholeBeforeItsInfoNamesItAndBeforeTheUpdate) {
+  begin();
+  train(1);
+  EXPECT_EQ(phases.back(), LoopPhase::kCheckpoint);
+  const auto asked = loop.sends<SaveCheckpoint>();
+  ASSERT_EQ(asked.size(), 3U);
+  EXPECT_EQ(from_record<SaveCheckpoint>(asked[0].body).version, 1U);
+  EXPECT_EQ(from_record<SaveCheckpoint>(asked[0].body).slot, 0U);
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(loop.effects<port::StorePut>().empty());
+    loop.answer(asked[i], CheckpointSaved{1, 1, Outcome::kOk, {0, 10 + i}});
+  }
+  store();
+  ASSERT_EQ(puts.size(), 4U);
+  EXPECT_EQ(puts[2].value, (Digest128{0, 33}));
+  EXPECT_EQ(puts[3].value, (Digest128{1, 0}));                            // Version 1 is in slot 0.
+  for (const port::StorePut& put : puts) EXPECT_GE(put.key, 1ULL << 63);  // Versions are the gateway's.
+  const auto info = loop.notes<port::CheckpointInfo>();
+  ASSERT_EQ(info.size(), 1U);
+  EXPECT_EQ(info[0].step, 1U);
+  EXPECT_EQ(info[0].accepted, 8);
+  EXPECT_FALSE(info[0].restored);
+  EXPECT_EQ(loop.tells<PauseAll>().size(), 1U);
+  tell(kPauseGateSlot, AllPaused{});
+  reply_update(1, Outcome::kOk);
+  publish();
+  tell(kDrainSlot, BatchCleared{{1}, Outcome::kOk});
+  puts.clear();
+  train(2);
+  EXPECT_EQ((loop.bodies<port::Send, SaveCheckpoint>().at(0).slot), 1U);
+  answer_all<SaveCheckpoint>(CheckpointSaved{1, 2, Outcome::kOk, {0, 7}});
+  store();
+  EXPECT_EQ(puts.at(3).expected, (Digest128{1, 0}));
+  EXPECT_EQ(puts.at(3).value, (Digest128{2, 1}));
+}
+
+TEST_F(TrainLoopTest, AValueThatNobodyExpectedIsWrittenOver) {
+  begin();
+  train(1);
+  answer_all<SaveCheckpoint>(CheckpointSaved{1, 1, Outcome::kOk, {0, 7}});
+  const port::StorePut put = loop.effects<port::StorePut>().at(0);
+  loop.feed(port::StoreDone{put.op, Outcome::kMismatch, {8, 8}});
+  const port::StorePut again = loop.effects<port::StorePut>().at(0);
+  EXPECT_EQ(again.key, put.key);
+  EXPECT_EQ(again.expected, (Digest128{8, 8}));
+  EXPECT_EQ(again.value, put.value);
+  store();
+  EXPECT_EQ(loop.tells<PauseAll>().size(), 1U);
+}
+
+TEST_F(TrainLoopTest, ACheckpointThatARankCannotWriteIsTriedABoundedNumberOfTimes) {
+  use({.save_tries = 2});
+  begin();
+  train(1);
+  loop.answer(loop.sends<SaveCheckpoint>().at(0), CheckpointSaved{1, 1, Outcome::kFailed, {}});
+  fire(kBackoffTimer);
+  EXPECT_EQ(loop.sends<SaveCheckpoint>().size(), 3U);
+  loop.answer(loop.sends<SaveCheckpoint>().at(0), CheckpointSaved{1, 1, Outcome::kFailed, {}});
+  keep();
+  EXPECT_EQ(ended.at(0).end, RunEnd::kUpdateFailed);
+}
+
+TEST_F(TrainLoopTest, CheckpointsComeAsOftenAsAsked) {
+  use({.updates = 2, .checkpoint_every = 2});
+  begin();
+  train(1);
+  EXPECT_TRUE(loop.sends<SaveCheckpoint>().empty());
+  tell(kPauseGateSlot, AllPaused{});
+  reply_update(1, Outcome::kOk);
+  publish();
+  tell(kDrainSlot, BatchCleared{{1}, Outcome::kOk});
+  train(2);
+  EXPECT_EQ(loop.sends<SaveCheckpoint>().size(), 3U);
+}
+
 // ---- Repair ----
 
 TEST_F(TrainLoopTest, EnginesThatLostThePublishedVersionAreRepairedWhileABatchIsCollected) {
@@ -310,7 +453,7 @@ TEST_F(TrainLoopTest, EnginesThatLostThePublishedVersionAreRepairedWhileABatchIs
   ASSERT_EQ(set.size(), 3U);
   for (const port::VersionSet& each : set) EXPECT_EQ(each.version, 1U);
   run_step(2);
-  answer_all<DisconnectRequest>(Ack{});
+  end();
   EXPECT_EQ(ended.at(0).end, RunEnd::kCompleted);
   EXPECT_EQ(ended.at(0).version, 2U);
 }
