@@ -177,6 +177,20 @@ TEST_F(EngineServerTest, InPlaceParksAndGoesOnWithOneSegmentAVersion) {  // H34,
   EXPECT_EQ(replies()[0].tokens, 20U);
 }
 
+// A version may fall only with a later training epoch; words of the one before come too late.
+TEST_F(EngineServerTest, OnlyALaterTrainingEpochAnnouncesALowerVersion) {
+  const auto refused = [&](const SetVersion& set) {
+    server.request(kController, kTrainLoopSlot, ++last, set);
+    EXPECT_EQ(server.sends<Ack>().size(), 1U);
+    return !server.notes<port::Refused>().empty();
+  };
+  EXPECT_FALSE(refused({4, 1}));
+  EXPECT_TRUE(refused({3, 1}));
+  EXPECT_FALSE(refused({2, 2}));
+  EXPECT_TRUE(refused({5, 1}));
+  EXPECT_FALSE(refused({3, 2}));
+}
+
 TEST_F(EngineServerTest, AnEmptySegmentIsNotReported) {
   const OpId op = generate(1);
   pause(PauseMode::kInPlace);

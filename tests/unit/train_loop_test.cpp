@@ -14,6 +14,7 @@ using test::Driven;
 
 constexpr TimerId kBackoffTimer{1};
 constexpr TimerId kPhaseTimer{2};
+constexpr TimerId kRecoverTimer{3};
 constexpr std::uint16_t kPort = 900;
 
 ClusterMap small_cluster() {
@@ -425,6 +426,89 @@ TEST_F(TrainLoopTest, CheckpointsComeAsOftenAsAsked) {
   tell(kDrainSlot, BatchCleared{{1}, Outcome::kOk});
   train(2);
   EXPECT_EQ(loop.sends<SaveCheckpoint>().size(), 3U);
+}
+
+// ---- Loss of a rank ----
+
+TEST_F(TrainLoopTest, ARankThatNeverComesBackIsNamedAndEndsTheRun) {
+  begin();
+  loop.request({5}, kGuardSlot, 1, WorkerExited{{11}, 1});
+  keep();
+  EXPECT_EQ(loop.sends<Ack>().size(), 1U);
+  EXPECT_EQ(phases.back(), LoopPhase::kRecover);
+  EXPECT_EQ(loop.tells<PausePool>().size(), 1U);
+  EXPECT_TRUE(loop.sends<ReservePort>().empty());
+  WaitList waits;
+  loop.protocol().list_waits(waits);
+  ASSERT_EQ(waits.size(), 1U);
+  EXPECT_EQ(waits[0].on, NodeId{11});
+  EXPECT_TRUE(loop.reload(TrainLoop({.updates = 2}, small_cluster())));
+  fire(kRecoverTimer);
+  EXPECT_EQ(ended.at(0).end, RunEnd::kRecoveryFailed);
+}
+
+TEST_F(TrainLoopTest, NewsOfEnginesOrOfEarlierProcessesAreAcknowledgedAndChangeNothing) {
+  begin();
+  loop.request({5}, kGuardSlot, 1, WorkerStarted{{11}, 2, 0});  // The first that is heard of it.
+  loop.request({5}, kGuardSlot, 2, WorkerExited{{20}, 1});
+  EXPECT_EQ(loop.sends<Ack>().size(), 1U);
+  loop.request({77}, kGuardSlot, 3, WorkerExited{{11}, 2});
+  EXPECT_EQ(loop.notes<port::Refused>().size(), 1U);
+  loop.request({5}, kGuardSlot, 4, WorkerExited{{12}, 0});
+  EXPECT_EQ(loop.protocol().training_epoch(), 1U);
+}
+
+// Its death was never told, but what was sent to the process before is lost with it.
+TEST_F(TrainLoopTest, ALaterProcessOfARankMeansThatTheOneBeforeDied) {
+  begin();  // Answers came from incarnation 1.
+  loop.request({5}, kGuardSlot, 1, WorkerStarted{{11}, 2, 0});
+  EXPECT_EQ(loop.sends<ReservePort>().size(), 1U);
+}
+
+TEST_F(TrainLoopTest, AnswersThatComeAfterARecoveryBeganAreIgnored) {
+  begin();
+  tell(kPoolSlot, BatchReady{{1}, 5, 99});
+  const auto steps = loop.sends<TrainStep>();
+  loop.request({5}, kGuardSlot, 1, WorkerExited{{11}, 1});
+  for (const port::Send& step : steps) {
+    loop.answer(step, StepDone{0, 1, Outcome::kFailed});
+    EXPECT_TRUE(loop.is_silent());
+  }
+  tell(kPoolSlot, BatchReady{{1}, 5, 99});
+  tell(kPauseGateSlot, AllPaused{});
+  tell(kDrainSlot, BatchCleared{{1}, Outcome::kFailed});
+  tell(kPoolSlot, PoolReset{0});
+  fire(kPhaseTimer);
+  EXPECT_TRUE(ended.empty());
+  loop.request({5}, kGuardSlot, 2, WorkerStarted{{11}, 2, 0});
+  answer_all<ReservePort>(PortReserved{2, Outcome::kOk, kPort + 1});
+  const auto get = loop.effects<port::StoreGet>().at(0);
+  loop.feed(port::StoreDone{get.op, Outcome::kRefused, {}});
+  ASSERT_EQ(loop.sends<JoinTraining>().size(), 3U);
+  EXPECT_EQ(from_record<JoinTraining>(loop.sends<JoinTraining>()[0].body).training_epoch, 2U);
+}
+
+// The ranks that live may know of a death before any guard does.
+TEST_F(TrainLoopTest, AStepThatFailedOnALostRankIsRecoveredFrom) {
+  begin();
+  tell(kPoolSlot, BatchReady{{1}, 5, 99});
+  loop.answer(loop.sends<TrainStep>().at(0), StepDone{0, 1, Outcome::kPeerGone});
+  keep();
+  EXPECT_TRUE(ended.empty());
+  EXPECT_EQ(phases.back(), LoopPhase::kRecover);
+}
+
+TEST_F(TrainLoopTest, AnUpdateThatFailedOnALostRankWaitsForTheNews) {
+  use({.lost_tries = 2});
+  begin();
+  to_update(1);
+  for (int i = 0; i < 2; ++i) {
+    reply_update(1, Outcome::kPeerGone);
+    EXPECT_TRUE(ended.empty());
+    fire(kBackoffTimer);
+  }
+  reply_update(1, Outcome::kPeerGone);
+  EXPECT_EQ(ended.at(0).end, RunEnd::kUpdateFailed);
 }
 
 // ---- Repair ----
