@@ -17,10 +17,8 @@ void BytesJudge::on_event(const port::TraceEvent& event, Violations& out) {
     if (!(key == exported_key_)) {
       exported_key_ = key;
       exported_ = {};
-      exported_elements_ = 0;
     }
     exported_.add(exported.digest);
-    exported_elements_ += exported.elements;
     exported_seq_ = event.seq;
   } else if (record.kind == port::Applied::kKind) {
     const auto applied = from_record<port::Applied>(record);
@@ -80,15 +78,12 @@ void BytesJudge::on_published(const port::TraceEvent& event, const port::Version
   const Key key{published.epoch, published.version, published.attempt};
   const auto engines = sum_engines(event, key, out);
   const bool exported = exported_key_ == key;
-  const bool full = published.mode == port::UpdateMode::kFull;
-  if (exported && full) full_elements_ = exported_elements_;
-  const bool comparable = exported && (full || exported_elements_ == full_elements_);
 
   const EngineSum* right = nullptr;  // An engine that is known to hold the exported bytes, or else the first whole one.
   bool proven = false;
   for (const EngineSum& engine : engines) {
     if (!engine.complete || engine.ranks.empty()) continue;
-    const bool equal = comparable && times(engine.sum, engines.size()) == exported_.total;
+    const bool equal = exported && times(engine.sum, engines.size()) == exported_.total;
     if (right == nullptr || (equal && !proven)) right = &engine;
     proven = proven || equal;
   }
@@ -96,9 +91,9 @@ void BytesJudge::on_published(const port::TraceEvent& event, const port::Version
   for (std::size_t e = 0; e < engines.size(); ++e) {
     const EngineSum& engine = engines[e];
     if (!engine.complete || engine.ranks.empty()) continue;
-    if (engine.sum == right->sum && (proven || !comparable)) continue;
+    if (engine.sum == right->sum && (proven || !exported)) continue;
     const NodeId odd = odd_rank(engine, &engine == right ? nullptr : right);
-    const std::string other = comparable
+    const std::string other = exported
                                   ? say("the trainer exported ", exported_.total, " for ", engines.size(), " engines")
                                   : say("another engine holds ", right->sum);
     Violation found = violation_at(InvariantId::kInv3, event,

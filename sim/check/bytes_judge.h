@@ -1,8 +1,9 @@
 // INV-3: at publication every tensor of every engine is written, and the bytes equal what the trainer exported.
 //
 // Digests are 128-bit sums over live elements. Every engine receives each element once for each rank that keeps it, so
-// that with equal engines: engines x (sum over one engine's ranks) = sum over all senders, modulo 2^128. A delta
-// exports only what changed: its sum is compared only if it exported as many elements as the last full update.
+// that with equal engines: engines x (sum over one engine's ranks) = sum over all senders, modulo 2^128. What a sender
+// exports is the sum of all that it is there to send, also where a delta moves only what changed: so it says what the
+// engines must hold then.
 #pragma once
 #include "sim/check/flat.h"
 #include "sim/check/judge.h"
@@ -46,8 +47,6 @@ class BytesJudge final : public JudgeOf<BytesJudge> {
   Flat<NodeId, Received> received_;
   Key exported_key_;
   DigestSum exported_;
-  std::uint64_t exported_elements_ = 0;
-  std::uint64_t full_elements_ = 0;
   std::uint64_t exported_seq_ = 0;
 };
 

@@ -225,6 +225,13 @@ TEST(WindowJudge, ChangedElementsThatAreLeftOut) {
   EXPECT_TRUE(trace.found(InvariantId::kDeltaSuperset, kTrain[0], 2));
 }
 
+// What a sender exports covers what a delta leaves where it is.
+TEST(BytesJudge, EngineThatADeltaLeavesBehind) {
+  const DeltaTrace trace = second({.keeps_old = kInfer[3]});
+  EXPECT_EQ(trace.names(), "INV-3");
+  EXPECT_TRUE(trace.found(InvariantId::kInv3, kInfer[3], 2));
+}
+
 // ---- Gradients ----
 
 TEST(GradientJudge, MemoryThatDoesNotComeBack) {

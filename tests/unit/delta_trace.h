@@ -32,6 +32,7 @@ struct DeltaSteps {
   NodeId keeps_nothing{};  // Does not get its gradients back.
   NodeId moves_early{};    // Moves its tracker before the barrier.
   NodeId moves_twice{};    // Counts one delta as two.
+  NodeId keeps_old{};      // Holds the bytes of the version before.
   NodeId votes_stale{};    // Votes with another base than its tracker has.
 };
 
@@ -240,8 +241,8 @@ class DeltaTrace : public Trace {
     input(node, done);
     done.what = port::ComputeKind::kFence;
     input(node, done);
-    note(node, port::Applied{epoch_, steps_.version, steps_.attempt, rank, engine, 10, 10,
-                             weights_of(steps_.version, rank % 2)});
+    const Version held = steps_.keeps_old == node ? steps_.version - 1 : steps_.version;
+    note(node, port::Applied{epoch_, steps_.version, steps_.attempt, rank, engine, 10, 10, weights_of(held, rank % 2)});
   }
   void move_tracker(NodeId node) {
     const bool full = steps_.mode == port::UpdateMode::kFull;
