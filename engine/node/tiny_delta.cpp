@@ -186,11 +186,13 @@ std::vector<PackedUpdates> TinyDelta::pack(std::span<const std::uint32_t> wire) 
     auto payloads = delta::build_payloads(sources, ops, delta::IndexOrder::kAscending);
     AREAL_CHECK(payloads.has_value());
     PackedUpdates& out = packed.emplace_back();
-    for (const delta::SparsePatch& patch : payloads->patches) {
+    for (std::size_t k = 0; k < payloads->patches.size(); ++k) {
+      const delta::SparsePatch& patch = payloads->patches[k];
       out.counts.push_back(static_cast<std::uint32_t>(patch.indices.size()));
       out.indices.insert(out.indices.end(), patch.indices.begin(), patch.indices.end());
       out.bits.insert(out.bits.end(), patch.values.begin(), patch.values.end());
       out.by_dtype[static_cast<std::size_t>(patch.dtype)] += patch.indices.size();
+      out.weight[static_cast<std::size_t>(patch.dtype)] += patch.indices.size() * stream.ops[k].weight;
     }
   }
   return packed;

@@ -37,7 +37,8 @@ struct PackedUpdates {
   std::vector<std::int32_t> indices;  // In the receiver's part.
   std::vector<std::uint32_t> bits;
   std::array<std::uint64_t, kDTypeCount> by_dtype{};
-  AREAL_FIELDS(counts, indices, bits, by_dtype)
+  std::array<std::uint64_t, kDTypeCount> weight{};  // As TinyStream counts it.
+  AREAL_FIELDS(counts, indices, bits, by_dtype, weight)
 };
 
 class TinyDelta {

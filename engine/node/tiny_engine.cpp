@@ -57,8 +57,8 @@ delta::RemapBox remap_box(const ShardMeta& train, const ShardMeta& infer, const 
 
 class ShapeBuilder {
  public:
-  ShapeBuilder(TinyShape& shape, const proto::ReconstructPlans* reconstruct)
-      : shape_(shape), reconstruct_(reconstruct) {}
+  ShapeBuilder(TinyShape& shape, const ModelSpec& full, const proto::ReconstructPlans* reconstruct)
+      : shape_(shape), full_(full), reconstruct_(reconstruct) {}
 
   void build() {
     number_cells();
@@ -103,7 +103,7 @@ class ShapeBuilder {
     index.part.assign(world * tensors(), kNoPart);
     index.shard.assign(world * tensors(), nullptr);
     for (const ParameterMeta& meta : metas.parameters) {
-      // An alias has no storage of its own.
+      // An alias is no part of its own.
       if (shape_.model.find(meta.name) == nullptr) continue;
       const std::uint32_t tensor = tensor_of(meta.name);
       for (const ReplicaMeta& replica : metas.replicas_of(meta)) {
@@ -124,6 +124,14 @@ class ShapeBuilder {
     holding.copies.resize(holding.cells.size(), 0);
     holding.parts.push_back(
         {tensor, first, static_cast<std::uint32_t>(holding.cells.size()) - first, parameter.storage, parameter.wire});
+    for (const config::Alias& alias : shape_.model.aliases) {
+      if (alias.source != parameter.name) continue;
+      TinyAlias& added = holding.aliases.emplace_back();
+      added.part = index.part[place];
+      for (std::size_t i = first; i < holding.cells.size(); ++i) {
+        added.keys.push_back(delta::element_key(alias.name, holding.cells[i] - first_cell_[tensor]));
+      }
+    }
   }
 
   // The optimizer is distributed: of a part that n ranks hold, the k-th owns the k-th of n slices.
@@ -156,11 +164,18 @@ class ShapeBuilder {
     }
   }
 
+  [[nodiscard]] std::uint64_t weight_of(std::uint32_t tensor) const {
+    const Parameter& live = shape_.model.parameters[tensor];
+    const Parameter* full = full_.find(live.name);
+    if (full == nullptr) return 1;
+    return std::max<std::uint64_t>(1, full->shape.elements() / live.shape.elements());
+  }
+
   void add_stream(const proto::PeerList& list) {
     const std::uint32_t train_rank = list.send - shape_.world().infer_world;
     const std::uint32_t infer_rank = list.recv % shape_.world().instance();
     const auto number = static_cast<std::uint32_t>(shape_.streams.size());
-    TinyStream stream{list.send, list.recv, {}, {}, {}};
+    TinyStream stream{list.send, list.recv, {}, {}, {}, {}};
     std::vector<TinyWrite>& writes = shape_.writes[list.recv];
     for (const proto::PlanOp& op : shape_.plan->ops_of(list)) {
       const proto::PlanTensor& tensor = shape_.plan->tensors[op.tensor];
@@ -176,13 +191,16 @@ class ShapeBuilder {
       writes.push_back({op.tensor, part, number, first, static_cast<std::uint32_t>(stream.recv.size()) - first,
                         static_cast<std::uint32_t>(stream.ops.size())});
       stream.ops.push_back({train_parts_.part[from], part,
-                            remap_box(*train_parts_.shard[from], *infer_parts_.shard[to], region), op.wire});
+                            remap_box(*train_parts_.shard[from], *infer_parts_.shard[to], region), op.wire,
+                            weight_of(tensor_of(tensor.train_name))});
+      stream.weight[static_cast<std::size_t>(op.wire)] += op.elements * stream.ops.back().weight;
     }
     for (const std::uint32_t local : stream.send) ++shape_.trainers[train_rank].copies[local];
     shape_.streams.push_back(std::move(stream));
   }
 
   TinyShape& shape_;
+  const ModelSpec& full_;
   const proto::ReconstructPlans* reconstruct_;
   std::vector<std::uint32_t> first_cell_;  // By tensor.
   PartIndex train_parts_;
@@ -225,7 +243,7 @@ Result<TinyShapePtr> make_tiny_shape(const ModelSpec& full, const TinyRequest& r
   if (!plan) return std::move(plan).error();
   shape.plan = std::move(plan).value();
   auto shared = std::make_shared<TinyShape>(std::move(shape));
-  ShapeBuilder(*shared, request.reconstruct).build();
+  ShapeBuilder(*shared, full, request.reconstruct).build();
   return TinyShapePtr(std::move(shared));
 }
 

@@ -3,6 +3,7 @@
 // Elements are numbered once over the whole live model ("cells"), so that a digest and a gradient depend on the tensor
 // and the element alone and not on the layout. Immutable and shared by pointer; safe to share between threads.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -38,11 +39,20 @@ struct TinyOp {
   std::uint32_t recv_part = 0;
   delta::RemapBox box;
   DType wire = DType::kBf16;
+  std::uint64_t weight = 1;  // How many elements of the full tensor one live element stands for.
 };
 
-// Everything that one rank holds, in order of the metas; aliases share their source's storage and are not here.
+// Another name under which engines serve a part. It has no storage: what is written to the part is written to it too.
+// With several pipeline stages it counts where its source is, not on the last stage, which no operation writes.
+struct TinyAlias {
+  std::uint32_t part = 0;
+  std::vector<std::uint64_t> keys;  // delta::element_key of each element of the part, with the alias' name index.
+};
+
+// Everything that one rank holds, in order of the metas.
 struct TinyHolding {
   std::vector<TinyPart> parts;
+  std::vector<TinyAlias> aliases;
   std::vector<std::uint32_t> cells;   // Of each local element.
   std::vector<std::uint32_t> copies;  // Training side: how many receivers get the element.
 };
@@ -55,6 +65,8 @@ struct TinyStream {
   std::vector<std::uint32_t> send;
   std::vector<std::uint32_t> recv;
   std::vector<TinyOp> ops;  // In wire order; those of parameters that have no element here are left out.
+  // Elements by wire dtype, each counted as often as the full tensor is larger than the live one.
+  std::array<std::uint64_t, kDTypeCount> weight{};
 };
 
 // What one stream writes of one tensor: its elements [first, first + count).

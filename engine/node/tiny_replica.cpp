@@ -19,8 +19,8 @@ std::uint32_t initial_bits(std::uint64_t key, DType wire) {
 
 }  // namespace
 
-TinyReplica::TinyReplica(TinyShapePtr shape, std::uint32_t engine, std::uint32_t infer_rank)
-    : shape_(std::move(shape)), rank_(shape_->world().infer_rank(infer_rank, engine)) {
+TinyReplica::TinyReplica(TinyShapePtr shape, std::uint32_t engine, std::uint32_t infer_rank, AliasStorage storage)
+    : shape_(std::move(shape)), rank_(shape_->world().infer_rank(infer_rank, engine)), storage_(storage) {
   AREAL_CHECK(engine < shape_->world().engines);
   AREAL_CHECK(infer_rank < shape_->world().instance());
   const proto::RankPlan plan = shape_->plan->rank(rank_);
@@ -32,13 +32,29 @@ TinyReplica::TinyReplica(TinyShapePtr shape, std::uint32_t engine, std::uint32_t
 
 const TinyHolding& TinyReplica::holding() const { return shape_->replicas[rank_ % shape_->world().instance()]; }
 
-Digest128 TinyReplica::part_digest(const TinyPart& part) const {
+Digest128 TinyReplica::part_digest(std::size_t index) const {
   const TinyHolding& here = holding();
+  const TinyPart& part = here.parts[index];
   delta::ElementSum sum;
   for (std::uint32_t i = part.first; i < part.first + part.count; ++i) {
     sum.add(delta::digest_of_key(shape_->keys[here.cells[i]], live_[i]));
   }
+  for (std::size_t a = 0; a < here.aliases.size(); ++a) {
+    const TinyAlias& alias = here.aliases[a];
+    if (alias.part != index) continue;
+    const std::uint32_t* bits = clones_.empty() ? live_.data() + part.first : clones_[a].data();
+    for (std::size_t i = 0; i < alias.keys.size(); ++i) sum.add(delta::digest_of_key(alias.keys[i], bits[i]));
+  }
   return sum.digest();
+}
+
+void TinyReplica::fill_clones() {
+  clones_.clear();
+  if (storage_ == AliasStorage::kShared) return;
+  for (const TinyAlias& alias : holding().aliases) {
+    const auto source = std::span(live_).subspan(holding().parts[alias.part].first, alias.keys.size());
+    clones_.emplace_back(source.begin(), source.end());
+  }
 }
 
 void TinyReplica::load() {
@@ -50,8 +66,9 @@ void TinyReplica::load() {
     for (std::uint32_t i = part.first; i < part.first + part.count; ++i) {
       live_[i] = initial_bits(shape_->keys[here.cells[i]], part.wire);
     }
-    part_digests_.push_back(part_digest(part));
   }
+  fill_clones();
+  for (std::size_t i = 0; i < here.parts.size(); ++i) part_digests_.push_back(part_digest(i));
 }
 
 TinyReplica::Staged* TinyReplica::staged_of(std::uint32_t sender) {
@@ -142,6 +159,11 @@ std::uint64_t TinyReplica::write(const TinyWrite& write, const Staged& staged, s
     live_[recv[k]] = staged.bits[k];
     written += std::exchange(is_new[recv[k]], std::uint8_t{1}) == 0 ? 1 : 0;
   }
+  const std::uint32_t start = holding().parts[write.part].first;
+  for (std::size_t a = 0; a < clones_.size(); ++a) {
+    if (holding().aliases[a].part != write.part) continue;
+    for (std::uint32_t k = write.first; k < write.first + write.count; ++k) clones_[a][recv[k] - start] = staged.bits[k];
+  }
   return written;
 }
 
@@ -162,7 +184,7 @@ TinyReplica::Applied TinyReplica::apply(std::size_t at_most_tensors) {
       touched = true;
       written += write(writes[i], *staged, is_new);
     }
-    if (touched) part_digests_[group.part] = part_digest(here.parts[group.part]);
+    if (touched) part_digests_[group.part] = part_digest(group.part);
     if (written == here.parts[group.part].count) ++applied.written;
   }
   return applied;
@@ -177,6 +199,7 @@ Digest128 TinyReplica::digest() const {
 std::vector<std::uint64_t> TinyReplica::save() const {
   std::vector<std::uint64_t> words;
   append_words(words, live_);
+  for (const std::vector<std::uint32_t>& clone : clones_) append_words(words, clone);
   for (const Staged& staged : staging_) {
     words.push_back((staged.landed ? 1U : 0U) | (staged.is_delta ? 2U : 0U));
     if (!staged.landed) continue;
@@ -208,6 +231,10 @@ bool TinyReplica::restore(std::span<const std::uint64_t> words) {
   if (words.size() < words_for(live_.size())) return false;
   TinyReplica next = *this;
   take_words(words, next.live_);
+  for (std::vector<std::uint32_t>& clone : next.clones_) {
+    if (words.size() < words_for(clone.size())) return false;
+    take_words(words, clone);
+  }
   next.clear_staging();
   for (Staged& staged : next.staging_) {
     if (words.empty() || words.front() == 2 || words.front() > 3) return false;
@@ -222,7 +249,7 @@ bool TinyReplica::restore(std::span<const std::uint64_t> words) {
   }
   if (!words.empty()) return false;
   for (std::size_t i = 0; i < holding().parts.size(); ++i) {
-    next.part_digests_[i] = next.part_digest(holding().parts[i]);
+    next.part_digests_[i] = next.part_digest(i);
   }
   *this = std::move(next);
   return true;

@@ -14,6 +14,12 @@
 
 namespace areal::node {
 
+// Where a rank keeps a name that is an alias of another tensor.
+enum class AliasStorage : std::uint8_t {
+  kShared,  // In the storage of its source.
+  kCloned,  // In storage of its own, which only loading and full transfers fill.
+};
+
 class TinyReplica {
  public:
   struct Verified {
@@ -27,7 +33,8 @@ class TinyReplica {
   static constexpr std::size_t kAllTensors = std::numeric_limits<std::size_t>::max();
 
   // REQUIRES: engine and infer_rank are part of shape->world(). Holds version 0.
-  TinyReplica(TinyShapePtr shape, std::uint32_t engine, std::uint32_t infer_rank);
+  TinyReplica(TinyShapePtr shape, std::uint32_t engine, std::uint32_t infer_rank,
+              AliasStorage storage = AliasStorage::kShared);
 
   // Back to version 0 (the trainers' own), with nothing staged.
   void load();
@@ -42,7 +49,7 @@ class TinyReplica {
   [[nodiscard]] Verified verify() const;
   // Writes the first `at_most_tensors` staged tensors, or their staged updates, over the live weights. Staging stays.
   Applied apply(std::size_t at_most_tensors = kAllTensors);
-  // Of all weights held, in their wire dtypes.
+  // Of all weights held, in their wire dtypes, under every name: an alias counts as a tensor of its own.
   [[nodiscard]] Digest128 digest() const;
   // Bits in the wire dtype, by local element.
   [[nodiscard]] std::span<const std::uint32_t> live() const { return live_; }
@@ -64,7 +71,9 @@ class TinyReplica {
   };
   [[nodiscard]] const TinyHolding& holding() const;
   [[nodiscard]] Staged* staged_of(std::uint32_t sender);
-  [[nodiscard]] Digest128 part_digest(const TinyPart& part) const;
+  // Of a part under all of its names.
+  [[nodiscard]] Digest128 part_digest(std::size_t index) const;
+  void fill_clones();
   [[nodiscard]] bool take_updates(std::span<const std::uint64_t>& words, const TinyStream& stream, Staged& staged);
   // What one staged write says, into `live`; marks what is new.
   std::uint64_t write(const TinyWrite& write, const Staged& staged, std::vector<std::uint8_t>& is_new);
@@ -73,7 +82,9 @@ class TinyReplica {
   std::uint32_t rank_ = 0;               // Transfer rank.
   std::vector<Staged> staging_;          // Ascending by sender.
   std::vector<std::uint32_t> live_;      // Bits in the wire dtype.
-  std::vector<Digest128> part_digests_;  // Of live_, by part.
+  AliasStorage storage_ = AliasStorage::kShared;
+  std::vector<std::vector<std::uint32_t>> clones_;  // By alias; empty if aliases share their sources' storage.
+  std::vector<Digest128> part_digests_;             // By part.
 };
 
 }  // namespace areal::node

@@ -22,11 +22,11 @@ float half_unit(std::uint64_t bits) {
 }  // namespace
 
 float initial_weight(std::uint64_t key) {
-  constexpr std::uint64_t kLeastExponent = 127 - 12;
+  constexpr std::uint64_t kLeastExponent = 127 - 8;
   const std::uint64_t sign = key & 1;
   const std::uint64_t exponent = kLeastExponent + ((key >> 1) & 3);
-  const std::uint64_t fraction = (key >> 3) & 0x7F;
-  return delta::from_bf16(static_cast<std::uint16_t>((sign << 15) | (exponent << 7) | fraction));
+  const std::uint64_t fraction = (key >> 3) & 0x7FFFFF;
+  return std::bit_cast<float>(static_cast<std::uint32_t>((sign << 31) | (exponent << 23) | fraction));
 }
 
 float gradient_of(std::uint64_t key, std::uint64_t step_key) {
@@ -72,6 +72,13 @@ void TinyTrainer::refresh() {
   }
   held_ = held.digest();
   sent_ = sent.digest();
+  for (const TinyAlias& alias : holding.aliases) {
+    const std::uint32_t first = holding.parts[alias.part].first;
+    for (std::size_t i = 0; i < alias.keys.size(); ++i) {
+      sent.add(delta::digest_of_key(alias.keys[i], wire_[first + i]), holding.copies[first + i]);
+    }
+  }
+  due_ = sent.digest();
 }
 
 Digest128 TinyTrainer::advance(Version version, std::uint64_t batch_seed, std::uint64_t steps, double learning_rate) {
@@ -116,14 +123,14 @@ Packed TinyTrainer::pack() const {
   }
   packed.elements = sent_elements_;
   packed.sent = sent_.low;
-  packed.digest = sent_;
+  packed.digest = due_;
   return packed;
 }
 
 Packed TinyTrainer::pack_delta() const {
   Packed packed;
   packed.is_delta = true;
-  packed.digest = sent_;
+  packed.digest = due_;
   const proto::RankPlan plan = shape_->plan->rank(transfer_rank());
   std::vector<PackedUpdates> updates = delta_.pack(wire_);
   const TinyHolding& holding = shape_->trainers[rank_];

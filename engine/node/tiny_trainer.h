@@ -1,8 +1,8 @@
 // One training rank that really trains a small live model: fp32 master weights, AdamW, gradients from a seed.
 //
 // Version 0 and gradients are pure functions of (tensor name, element, seed, step), so data-parallel copies and every
-// layout stay bit-equal. Weights start at 2^-12 to 2^-8 (0.00024 to 0.0039), where a step of 3e-6 is between 1.6 and
-// 0.2 bf16 gaps: about half of the bf16 weights change at each of the first steps. A copyable value; not thread-safe.
+// layout stay bit-equal. Weights start at 2^-8 to 2^-4 (0.0039 to 0.0625), where a step of 3e-6 is between a tenth and a
+// hundredth of a bf16 gap: about one bf16 weight in twenty changes at a step. A copyable value; not thread-safe.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -15,7 +15,7 @@
 
 namespace areal::node {
 
-// The master weight of version 0 of a cell; a bf16 value. `key` is delta::element_key.
+// The master weight of version 0 of a cell, in fp32. `key` is delta::element_key.
 float initial_weight(std::uint64_t key);
 // In [-1, 1): one half stays with the element, so that steps add up, and one half is noise of the step.
 float gradient_of(std::uint64_t key, std::uint64_t step_key);
@@ -32,7 +32,7 @@ struct Packed {
   bool is_delta = false;
   std::uint64_t elements = 0;  // Sent, once for each receiver.
   std::uint64_t sent = 0;      // Low word of the sum over them.
-  Digest128 digest;            // Sum over all that the receivers should hold from here then.
+  Digest128 digest;            // Sum over all that the receivers should hold from here then, under every name.
   AREAL_FIELDS(streams, is_delta, elements, sent, digest)
 };
 
@@ -90,7 +90,8 @@ class TinyTrainer {
   std::uint64_t changed_ = 0;
   std::uint64_t sent_elements_ = 0;
   Digest128 held_;
-  Digest128 sent_;
+  Digest128 sent_;  // Over all that the plan sends from here, once for each receiver.
+  Digest128 due_;   // The same under every name: aliases too, which are never sent.
   TinyDelta delta_;
 };
 

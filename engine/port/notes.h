@@ -189,14 +189,14 @@ struct CollectiveEntered {
   std::uint32_t rank = 0;
   AREAL_RECORD(0x0308, "collective_entered", epoch, version, attempt, rank)
 };
-// Weights that left a sender for all engines together: the sum over live elements, so that it does not depend on
-// layout.
+// What all engines together should hold from a sender then, changed or not: the sum over live elements, once for each
+// receiver and under every name, aliases too, so that it does not depend on layout.
 struct Exported {
   Epoch epoch = 0;
   Version version = 0;
   Attempt attempt = 0;
   std::uint32_t rank = 0;
-  std::uint64_t elements = 0;
+  std::uint64_t elements = 0;  // That left, once for each receiver; 0 in a delta, whose DeltaPacked counts them.
   Digest128 digest{};
   AREAL_RECORD(0x0309, "exported", epoch, version, attempt, rank, elements, digest)
 };
@@ -318,7 +318,7 @@ struct StepTrained {
   std::uint64_t step = 0;
   Version version = 0;  // The version whose weights now exist in the trainer.
   std::uint32_t rank = 0;
-  Digest128 digest{};                 // Of the rank's weights in wire dtype, as Exported counts them.
+  Digest128 digest{};                 // Of the rank's weights in wire dtype, each element once.
   std::uint64_t optimizer_steps = 0;  // 0: skipped, some gradient was not finite.
   AREAL_RECORD(0x0317, "step_trained", step, version, rank, digest, optimizer_steps)
 };

@@ -209,9 +209,10 @@ MemberEvent UpdateMember::begin_end(const port::MessageIn& in, Epoch epoch, bool
   if (phase_ == MemberPhase::kExecuting) fail(Outcome::kAborted, {}, out);
   phase_ = MemberPhase::kEnding;
   commit_key_.reset();
+  const bool is_quiet = groups_.state() == MemberGroups::State::kReady && batches_.empty();
   batches_.clear();
   if (running_op_.value != 0) out.push(port::StopCompute{running_op_});
-  if (abort || groups_.state() != MemberGroups::State::kReady) {
+  if (abort || !is_quiet) {  // The abort of a teardown may have been lost: nobody leaves a group that is at work.
     groups_.abort(out);
   } else {
     groups_.leave(out);

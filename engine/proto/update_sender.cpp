@@ -126,7 +126,7 @@ void UpdateSender::gradients_settled(Outbox& out) {
       break;
     case Stage::kEnding:
       stage_ = Stage::kNone;
-      if (!loaded_ && gradients_held_) finish_loading(out);
+      if (!loaded_ && gradients_.value != 0) finish_loading(out);  // They were asked for when the model was there.
       member_.finish_end(false, out);
       break;
     default:  // They were first asked for: the model is loaded.

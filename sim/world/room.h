@@ -11,6 +11,7 @@
 #include "engine/config/scenario.h"
 #include "engine/node/node.h"
 #include "engine/node/tiny_engine.h"
+#include "engine/node/tiny_replica.h"
 #include "engine/proto/cluster.h"
 #include "engine/proto/member_plan.h"
 #include "engine/proto/name_policy.h"
@@ -51,6 +52,7 @@ struct RoomPolicies {
   proto::EligiblePolicy eligible = proto::hold_published;
   proto::RecoveredCount recovered = proto::as_if_never_lost;
   proto::ReducePolicy reduces = proto::always_reduces;
+  node::AliasStorage aliases = node::AliasStorage::kShared;
 };
 
 struct Room {

@@ -51,7 +51,8 @@ Result<World> World::make_hosting(std::shared_ptr<const Room> room, std::uint64_
     world.trainers_.emplace_back(room->tiny, rank);
   }
   for (std::uint32_t rank = 0; rank < infer_world; ++rank) {
-    world.replicas_.emplace_back(room->tiny, rank / room->cluster.engine_world, rank % room->cluster.engine_world);
+    world.replicas_.emplace_back(room->tiny, rank / room->cluster.engine_world, rank % room->cluster.engine_world,
+                                 room->policies.aliases);
   }
   world.packed_.resize(room->cluster.train_world());
   world.held_.resize(infer_world);

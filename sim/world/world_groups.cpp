@@ -136,8 +136,8 @@ void World::end_batch(const Group& group, GroupMember& member, std::size_t index
              port::BatchDone{group.id, batch.batch, outcome, peer, meeting.value, meeting.count}, batch.origin, after);
 }
 
-// Elements of one pair that a batch moves: those of the plan, or in a delta those that changed, in the proportion of the
-// live ones.
+// Elements of one pair that a batch moves: those of the plan, or in a delta those that changed, in the proportion in
+// which the live ones did.
 std::uint64_t World::pair_elements(const GroupMember& sender, const proto::PeerList& list,
                                    const GroupBatch& batch) const {
   const DType wire = room_->members->at(sender.rank).passes[batch.part].wire;
@@ -145,10 +145,12 @@ std::uint64_t World::pair_elements(const GroupMember& sender, const proto::PeerL
   if (batch.round == port::Round::kDense || total.elements == 0) return total.elements;
   if (batch.round == port::Round::kCounts) return total.ops;
   const node::PackedStream* stream = stream_of(list.send, list.recv);
-  const std::uint64_t changed = stream != nullptr ? stream->updates.by_dtype[static_cast<std::size_t>(wire)] : 0;
-  const proto::PeerList* live = room_->tiny->plan->find(list.send, list.recv);
-  const std::uint64_t of = live != nullptr ? live->by_dtype[static_cast<std::size_t>(wire)].elements : 0;
-  if (of == 0 || changed == 0) return changed;
+  const auto dtype = static_cast<std::size_t>(wire);
+  if (stream == nullptr || stream->updates.by_dtype[dtype] == 0) return 0;
+  const proto::TransferPlan& live = *room_->tiny->plan;
+  const auto number = static_cast<std::size_t>(live.find(list.send, list.recv) - live.lists.data());
+  const std::uint64_t of = room_->tiny->streams[number].weight[dtype];
+  const std::uint64_t changed = stream->updates.weight[dtype];
   return std::max<std::uint64_t>(1, total.elements / of * changed + total.elements % of * changed / of);
 }
 
