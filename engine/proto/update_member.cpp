@@ -306,7 +306,8 @@ MemberEvent UpdateMember::on(const port::BufferReleased& in, Outbox& out) {
 }
 
 void UpdateMember::reserve_staging(Outbox& out) {
-  if (staging_.value != 0) return;
+  if (staging_.value != 0 && !releasing_) return;
+  releasing_ = false;  // What is still being given back has another number, and goes without us.
   staging_ = BufferId{kOpBase + ++next_buffer_};
   out.push(port::ReserveBuffer{staging_, options_.staging_bytes, port::MemoryTag::kStaging});
 }
