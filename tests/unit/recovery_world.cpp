@@ -163,6 +163,9 @@ void RecoveryWorld::told(const port::Tell& tell) {
   dispatch_record<proto::PausePool>(body, [&](const proto::PausePool&) { pool_paused_ = true; });
   dispatch_record<proto::ResumePool>(body, [&](const proto::ResumePool&) {
     EXPECT_FALSE(gate_paused_);
+    if (!published.empty()) {  // What engines hold is what tokens are counted as.
+      EXPECT_EQ(published.back().version, pool_version_);
+    }
     pool_paused_ = false;
   });
   dispatch_record<proto::PoolVersion>(body, [&](const proto::PoolVersion& said) {
