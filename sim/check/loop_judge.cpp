@@ -84,7 +84,9 @@ bool LoopJudge::may_move_to(std::uint64_t step) const {
 bool LoopJudge::may_follow(LoopPhase next) const {
   if (next == LoopPhase::kRecover) return phase_ != LoopPhase::kDone;
   if (phase_ == LoopPhase::kRecover) {
-    return next == LoopPhase::kPauseRollout || next == LoopPhase::kCollect || next == LoopPhase::kDone;
+    // A version that is older than the published one is moved to the engines as in a repair.
+    return next == LoopPhase::kPauseRollout || next == LoopPhase::kRepairPause || next == LoopPhase::kCollect ||
+           next == LoopPhase::kDone;
   }
   if (restored_ && phase_ == LoopPhase::kResume && next == LoopPhase::kCollect) return true;
   if (is_repair(phase_)) {

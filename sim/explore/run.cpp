@@ -4,6 +4,7 @@
 
 #include "engine/port/trace_digest.h"
 #include "sim/explore/order_keeper.h"
+#include "sim/world/shadow.h"
 
 namespace areal::sim {
 namespace {
@@ -52,6 +53,11 @@ class Listener final : public port::TraceSink {
     const KindId kind = subject(event).kind;
     if (is_progress(kind)) last_progress_ = event.at;
     if (kind == port::VersionPublished::kKind) ++published_;
+    if (kind == port::UpdateEnded::kKind) {
+      dispatch_record<port::UpdateEnded>(event.body, [&](const port::UpdateEnded& note) {
+        if (note.outcome == port::Outcome::kOk) moved_ = note;
+      });
+    }
     if (kind == port::PhaseEntered::kKind) {
       dispatch_record<port::PhaseEntered>(event.body, [&](const port::PhaseEntered& note) { step_ = note.step; });
     }
@@ -82,6 +88,7 @@ class Listener final : public port::TraceSink {
   Instant last_progress_;
   std::uint64_t published_ = 0;
   std::uint64_t step_ = 0;
+  std::optional<port::UpdateEnded> moved_;  // Ended well within the present event.
   std::vector<std::string> refusals_;
 };
 
@@ -117,6 +124,7 @@ class Run {
     while (may_go_on()) {
       if (keeper_) keeper_->before_step(world_);
       world_.step(listener_);
+      if (listener_.moved_) look_at_shadow();
       if (world_.events() >= next_audit_) audit();
     }
     audit();
@@ -126,6 +134,21 @@ class Run {
     next_audit_ = world_.events() + kAuditEvery;
     const std::vector<std::string> wrong = world_.audit();
     if (!wrong.empty() && failed_check_.empty()) failed_check_ = wrong.front();
+  }
+
+  void look_at_shadow() {
+    const port::UpdateEnded moved = *std::exchange(listener_.moved_, std::nullopt);
+    const auto difference = shadow_difference(world_);
+    if (!difference) return;
+    Violation found;
+    found.invariant = difference->of_record ? InvariantId::kDeltaWatermark : InvariantId::kDeltaExact;
+    found.seq = world_.events();
+    found.at = world_.now();
+    found.node = difference->node;
+    found.version = moved.version;
+    found.step = listener_.step_;
+    found.message = "after update " + std::to_string(moved.version) + " " + difference->what;
+    listener_.violations_.add(std::move(found));
   }
 
   bool may_go_on() {

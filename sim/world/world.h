@@ -68,6 +68,11 @@ class World {
   [[nodiscard]] const FaultPlan& faults() const { return faults_; }
   [[nodiscard]] const RuleHook& rules() const { return rules_; }
   [[nodiscard]] Decisions& decisions() { return decisions_; }
+  // For white-box judges (shadow.h). REQUIRES: ranks of the room's worlds.
+  [[nodiscard]] const node::TinyTrainer& trainer(std::uint32_t train_rank) const { return trainers_[train_rank]; }
+  [[nodiscard]] const node::TinyReplica& replica(std::uint32_t infer_rank) const { return replicas_[infer_rank]; }
+  // What a trainer sent when its receivers last acknowledged; empty before that, and with deltas off.
+  [[nodiscard]] std::span<const std::uint32_t> synced(std::uint32_t train_rank) const { return synced_[train_rank]; }
   // Lets a chooser put back the event that is next (interleave.h). REQUIRES: has_event().
   EventQueue<WorldEvent>& queue() { return queue_; }
 

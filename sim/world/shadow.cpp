@@ -1,0 +1,44 @@
+#include "sim/world/shadow.h"
+
+#include <fmt/format.h>
+
+namespace areal::sim {
+namespace {
+
+std::string name_of_element(const node::TinyShape& shape, const node::TinyHolding& holding, std::uint32_t local) {
+  for (const node::TinyPart& part : holding.parts) {
+    if (local < part.first || local >= part.first + part.count) continue;
+    return fmt::format("element {} of {}", local - part.first,
+                       shape.model.name_of(shape.model.parameters[part.tensor]));
+  }
+  return fmt::format("element {}", local);
+}
+
+}  // namespace
+
+std::optional<ShadowDifference> shadow_difference(const World& world) {
+  const Room& room = world.room();
+  const node::TinyShape& shape = *room.tiny;
+  for (const node::TinyStream& stream : shape.streams) {
+    const std::uint32_t train_rank = stream.sender - shape.world().infer_world;
+    const auto sent = world.trainer(train_rank).wire();
+    const auto record = world.synced(train_rank);
+    const auto held = world.replica(stream.receiver).live();
+    for (std::size_t i = 0; i < stream.send.size(); ++i) {
+      const std::uint32_t local = stream.send[i];
+      const std::uint32_t bits = held[stream.recv[i]];
+      const bool exact = bits == sent[local];
+      if (exact && (record.empty() || bits == record[local])) continue;
+      const NodeId sender = room.cluster.trainers[train_rank];
+      const NodeId receiver = room.cluster.engine_ranks[stream.receiver];
+      return ShadowDifference{
+          exact ? sender : receiver, exact,
+          fmt::format("{} is {:#x} at {} and {:#x} {} {}", name_of_element(shape, shape.trainers[train_rank], local),
+                      bits, room.node(receiver).name, exact ? record[local] : sent[local],
+                      exact ? "on record of" : "at", room.node(sender).name)};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace areal::sim
