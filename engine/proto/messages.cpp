@@ -10,7 +10,7 @@ void add_kinds(KindTable& kinds) {
   kinds.add<RouteRequest, RouteReply, GenerateRequest, GenerateReply, SegmentReport, PauseEngine, EnginePaused,
             ContinueEngine, EngineContinued, SetVersion>();
   kinds.add<AssignShard, TrainStep, StepDone, PutShard, FetchShard, ShardData, DropShard, DropBatch, Dropped,
-            QueryBatch, BatchStats, JoinTraining, TrainingJoined, SaveCheckpoint, CheckpointSaved>();
+            QueryBatch, BatchStats, JoinTraining, TrainingJoined, SaveCheckpoint, CheckpointSaved, LeaveTraining>();
   kinds.add<WantBatch, BatchReady, PausePool, ResumePool, PoolVersion, PauseAll, AllPaused, ContinueAll, AllContinued,
             DrainShard, ClearBatch, BatchCleared, ResetPool, PoolReset>();
   kinds.add<WantWrite, WriteGranted, WriteEnded, WeightsCommitted, WeightsUnproven, WeightsReplaced, StepMade>();

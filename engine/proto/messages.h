@@ -320,6 +320,12 @@ struct CheckpointSaved {
   AREAL_RECORD(0x1056, "checkpoint_saved", training_epoch, version, outcome, digest)
 };
 
+// The run is over: leave the group of this training epoch.
+struct LeaveTraining {  // -> Ack
+  Epoch training_epoch = 0;
+  AREAL_RECORD(0x1057, "leave_training", training_epoch)
+};
+
 // ---- Tensor store ----
 
 struct PutShard {  // -> Ack

@@ -120,6 +120,9 @@ void TrainLoop::on_reply(const port::MessageIn& message, Outbox& out) {
       if (body.kind != Ack::kKind) return end_run(RunEnd::kUpdateFailed, out);
       if (calls_.pending().empty()) on_fanned_out(out);
       return;
+    case LoopState::kLeavingWorld:
+      if (calls_.pending().empty()) disconnect(out);
+      return;
     case LoopState::kDisconnecting:
       if (calls_.pending().empty()) end_run(RunEnd::kCompleted, out);
       return;
@@ -221,6 +224,10 @@ void TrainLoop::on_gave_up(Outbox& out) {
     if (calls_.pending().empty()) on_ports_returned(out);
     return;
   }
+  if (state_ == LoopState::kLeavingWorld) {
+    if (calls_.pending().empty()) disconnect(out);
+    return;
+  }
   if (state_ == LoopState::kUpdating) return on_updated(Outcome::kTimedOut, out);
   if (state_ == LoopState::kAnnouncing) return end_run(RunEnd::kConnectFailed, out);
   // What could be done was done: a gateway that is gone holds no pair.
@@ -251,6 +258,13 @@ void TrainLoop::announce(Outbox& out) {
 }
 
 void TrainLoop::finish(Outbox& out) {
+  state_ = LoopState::kLeavingWorld;
+  for (const NodeId trainer : cluster_.trainers) {
+    calls_.ask(trainer, kTrainRankSlot, LeaveTraining{training_epoch_}, out);
+  }
+}
+
+void TrainLoop::disconnect(Outbox& out) {
   state_ = LoopState::kDisconnecting;
   calls_.ask(cluster_.gateway, kGatewaySlot, DisconnectRequest{}, out);
   return_ports(training_epoch_ + 1, out);

@@ -87,10 +87,11 @@ enum class LoopState : std::uint8_t {
   kSettingEngines,
   kSettingRouter,
   kClearing,
+  kLeavingWorld,
   kDisconnecting,
   kEnded
 };
-constexpr std::array<std::string_view, 31> enum_names(LoopState /*tag*/) {
+constexpr std::array<std::string_view, 32> enum_names(LoopState /*tag*/) {
   return {"idle",           "connecting",       "connect_backoff",  "awaiting_ranks",
           "reserving_port", "port_backoff",     "reading_info",     "joining",
           "announcing",     "collecting",       "training",         "saving",
@@ -143,6 +144,7 @@ class TrainLoop {
   void on_connect(Outcome outcome, Outbox& out);
   void announce(Outbox& out);
   void finish(Outbox& out);
+  void disconnect(Outbox& out);
   void check_invariants() const;
 
   // One step (train_loop_step.cpp): one for each answer that moves the loop, and what follows.

@@ -47,7 +47,8 @@ void TrainLoop::on_rank_started(const WorkerStarted& started, Outbox& out) {
 void TrainLoop::lose_rank(Outbox& out) {
   const bool between = state_ == LoopState::kAwaitingRanks || state_ == LoopState::kReservingPort ||
                        state_ == LoopState::kPortBackoff || state_ == LoopState::kReadingInfo;
-  const bool over = state_ == LoopState::kDisconnecting || state_ == LoopState::kEnded;
+  const bool over =
+      state_ == LoopState::kLeavingWorld || state_ == LoopState::kDisconnecting || state_ == LoopState::kEnded;
   if (training_epoch_ == 0 || between || over) return;
   recover(out);
 }

@@ -57,8 +57,8 @@ void TrainRank::on_message(const port::MessageIn& message, Outbox& out) {
   }
   if (!callee->admit(message, out)) return;
   const bool known =
-      dispatch_record<AssignShard, TrainStep, SetVersion, DropBatch, QueryBatch, JoinTraining, SaveCheckpoint>(
-          message.body, [&](const auto& body) { on(message, body, out); });
+      dispatch_record<AssignShard, TrainStep, SetVersion, DropBatch, QueryBatch, JoinTraining, SaveCheckpoint,
+                      LeaveTraining>(message.body, [&](const auto& body) { on(message, body, out); });
   if (!known) out.note(port::Refused{message.body.kind, Refusal::kUnknown, message.from, 0});
 }
 

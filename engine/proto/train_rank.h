@@ -135,6 +135,7 @@ class TrainRank {
   // Training world and checkpoints (train_rank_world.cpp).
   void on(const port::MessageIn& message, const JoinTraining& join, Outbox& out);
   void on(const port::MessageIn& message, const SaveCheckpoint& save, Outbox& out);
+  void on(const port::MessageIn& message, const LeaveTraining& leave, Outbox& out);
   void on_compute(const port::ComputeDone& done, Outbox& out);
   void on_joined(const port::GroupJoined& joined, Outbox& out);
   void on_aborted(const port::GroupAborted& aborted, Outbox& out);

@@ -133,6 +133,16 @@ void TrainRank::end_join(Outcome outcome, Outbox& out) {
   loop_callee_.reply({ended.from, ended.request}, join_answer_, out);
 }
 
+void TrainRank::on(const port::MessageIn& message, const LeaveTraining& leave, Outbox& out) {
+  const bool is_idle = joined_ && leave.training_epoch == training_epoch_ && !running_ && !saving_;
+  if (is_idle && message.from_slot == kTrainLoopSlot) {
+    out.push(port::LeaveGroup{training_group(group_)});
+    joined_ = false;
+    group_ = 0;
+  }
+  callee_of(message)->reply(Callee::key_of(message), Ack{}, out);
+}
+
 // ---- Checkpoints ----
 
 void TrainRank::on(const port::MessageIn& message, const SaveCheckpoint& save, Outbox& out) {

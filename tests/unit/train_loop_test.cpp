@@ -103,8 +103,9 @@ class TrainLoopTest : public ::testing::Test {
     answer_all<SetVersion>(Ack{});
     answer_all<SetVersion>(Ack{});
   }
-  // The gateway and the guard answer.
+  // The ranks leave their group; then the gateway and the guard answer.
   void end() {
+    answer_all<LeaveTraining>(Ack{});
     const auto returned = loop.sends<ReturnPort>();
     ASSERT_EQ(returned.size(), 1U);
     answer_all<DisconnectRequest>(Ack{});

@@ -328,6 +328,16 @@ TEST_F(TrainRankTest, ACheckpointThatCannotBeReadFailsTheJoin) {
   EXPECT_FALSE(rank.protocol().joined());
 }
 
+TEST_F(TrainRankTest, ARankLeavesItsGroupOnceWhenTheRunIsOver) {
+  rank.request(kController, kTrainLoopSlot, 50, LeaveTraining{7});
+  EXPECT_TRUE(rank.effects<port::LeaveGroup>().empty());
+  rank.request(kController, kTrainLoopSlot, 51, LeaveTraining{1});
+  EXPECT_EQ(rank.effects<port::LeaveGroup>().at(0).group, training_group(1));
+  rank.request(kController, kTrainLoopSlot, 52, LeaveTraining{1});
+  EXPECT_TRUE(rank.effects<port::LeaveGroup>().empty());
+  EXPECT_EQ(rank.sends<Ack>().size(), 1U);
+}
+
 // ---- Checkpoints ----
 
 TEST_F(TrainRankTest, ACheckpointIsWrittenOnceAndOnlyOfTheVersionHeld) {
