@@ -162,7 +162,8 @@ std::uint64_t TinyReplica::write(const TinyWrite& write, const Staged& staged, s
   const std::uint32_t start = holding().parts[write.part].first;
   for (std::size_t a = 0; a < clones_.size(); ++a) {
     if (holding().aliases[a].part != write.part) continue;
-    for (std::uint32_t k = write.first; k < write.first + write.count; ++k) clones_[a][recv[k] - start] = staged.bits[k];
+    for (std::uint32_t k = write.first; k < write.first + write.count; ++k)
+      clones_[a][recv[k] - start] = staged.bits[k];
   }
   return written;
 }
@@ -222,8 +223,8 @@ bool TinyReplica::take_updates(std::span<const std::uint64_t>& words, const Tiny
   if (words.size() < words_for(staged.targets.size()) + words_for(staged.starts.size())) return false;
   take_words(words, staged.targets);
   take_words(words, staged.starts);
-  const bool fits = staged.starts.front() == 0 && staged.starts.back() == staged.bits.size() &&
-                    std::ranges::is_sorted(staged.starts);
+  const bool fits =
+      staged.starts.front() == 0 && staged.starts.back() == staged.bits.size() && std::ranges::is_sorted(staged.starts);
   return fits && std::ranges::all_of(staged.targets, [&](std::uint32_t target) { return target < live_.size(); });
 }
 

@@ -79,9 +79,9 @@ class TinyReplica {
   std::uint64_t write(const TinyWrite& write, const Staged& staged, std::vector<std::uint8_t>& is_new);
 
   TinyShapePtr shape_;
-  std::uint32_t rank_ = 0;               // Transfer rank.
-  std::vector<Staged> staging_;          // Ascending by sender.
-  std::vector<std::uint32_t> live_;      // Bits in the wire dtype.
+  std::uint32_t rank_ = 0;           // Transfer rank.
+  std::vector<Staged> staging_;      // Ascending by sender.
+  std::vector<std::uint32_t> live_;  // Bits in the wire dtype.
   AliasStorage storage_ = AliasStorage::kShared;
   std::vector<std::vector<std::uint32_t>> clones_;  // By alias; empty if aliases share their sources' storage.
   std::vector<Digest128> part_digests_;             // By part.

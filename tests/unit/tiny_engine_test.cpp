@@ -15,12 +15,18 @@ namespace {
 
 using config::ParallelStrategy;
 
+struct Sent {
+  std::uint64_t elements = 0;
+  std::uint64_t low = 0;  // Low word of the sum over them.
+  Digest128 digest;       // What engines should hold then.
+};
+
 struct Fleet {
-  explicit Fleet(TinyShapePtr made) : shape(std::move(made)) {
+  explicit Fleet(TinyShapePtr made, AliasStorage storage = AliasStorage::kShared) : shape(std::move(made)) {
     const proto::PlanWorld& world = shape->world();
     for (std::uint32_t rank = 0; rank < world.train_world; ++rank) trainers.emplace_back(shape, rank);
     for (std::uint32_t rank = 0; rank < world.infer_world; ++rank) {
-      replicas.emplace_back(shape, rank / world.instance(), rank % world.instance());
+      replicas.emplace_back(shape, rank / world.instance(), rank % world.instance(), storage);
     }
   }
 
@@ -28,8 +34,8 @@ struct Fleet {
     for (TinyTrainer& trainer : trainers) trainer.step(seed);
   }
   // Moves everything into staging; returns what was sent.
-  TinyReplica::Verified transfer() {
-    TinyReplica::Verified sent;
+  Sent transfer() {
+    Sent sent;
     delta::ElementSum sum;
     for (const TinyTrainer& trainer : trainers) {
       const Packed packed = trainer.pack();
@@ -38,9 +44,15 @@ struct Fleet {
       }
       sum.add(packed.digest);
       sent.elements += packed.elements;
+      sent.low += packed.sent;
     }
     sent.digest = sum.digest();
     return sent;
+  }
+  [[nodiscard]] Digest128 due() const {
+    delta::ElementSum sum;
+    for (const TinyTrainer& trainer : trainers) sum.add(trainer.pack().digest);
+    return sum.digest();
   }
   [[nodiscard]] TinyReplica::Verified arrived() const {
     TinyReplica::Verified all;
@@ -110,7 +122,7 @@ INSTANTIATE_TEST_SUITE_P(All, TinyLayouts,
 TEST_P(TinyLayouts, VersionZeroIsEqualOnBothSides) {
   Fleet moved = fleet();
   const Digest128 before = moved.all_engines();
-  const TinyReplica::Verified sent = moved.transfer();
+  const Sent sent = moved.transfer();
   EXPECT_EQ(sent.digest, before);
   moved.apply();
   EXPECT_EQ(moved.all_engines(), before);
@@ -121,8 +133,8 @@ TEST_P(TinyLayouts, EnginesComeToHoldWhatWasSent) {
   Digest128 last = moved.all_engines();
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     moved.step(seed);
-    const TinyReplica::Verified sent = moved.transfer();
-    EXPECT_EQ(moved.arrived().digest, sent.digest);
+    const Sent sent = moved.transfer();
+    EXPECT_EQ(moved.arrived().digest.low, sent.low);
     EXPECT_EQ(moved.arrived().elements, sent.elements);
     EXPECT_NE(sent.digest, last);
     moved.apply();
@@ -192,7 +204,7 @@ TEST(TinyEngine, GradientsFillTheUnitRangeAndDependOnTheStep) {
 TEST(TinyReplica, AFlippedBitShowsInWhatArrived) {
   Fleet moved(shape_of("tiny", {.infer = {.tp = 2}}));
   EXPECT_FALSE(moved.replicas[0].flip(1)) << "nothing is staged yet";
-  const TinyReplica::Verified sent = moved.transfer();
+  const Sent sent = moved.transfer();
   for (std::uint64_t pick = 0; pick < 200; ++pick) {
     TinyReplica hit = moved.replicas[1];
     ASSERT_TRUE(hit.flip(pick * 7919));
@@ -200,7 +212,7 @@ TEST(TinyReplica, AFlippedBitShowsInWhatArrived) {
     ASSERT_TRUE(hit.flip(pick * 7919));
     EXPECT_EQ(hit.verify().digest, moved.replicas[1].verify().digest);
   }
-  EXPECT_EQ(moved.arrived().digest, sent.digest);
+  EXPECT_EQ(moved.arrived().digest.low, sent.low);
 }
 
 TEST(TinyReplica, AnApplyThatEndsEarlyLeavesAMixture) {
@@ -232,15 +244,83 @@ TEST(TinyReplica, WhatOneSenderOwesIsNotCounted) {
   const TinyReplica::Applied applied = replica.apply();
   EXPECT_LT(applied.written, applied.total);
   EXPECT_FALSE(replica.land(0, packed.streams[0].bits)) << "a receiver sends nothing";
-  EXPECT_FALSE(replica.land(moved.trainers[0].transfer_rank(), {})) << "too short";
+  EXPECT_FALSE(replica.land(moved.trainers[0].transfer_rank(), std::span<const std::uint32_t>{})) << "too short";
 }
 
-// The tied alias must not be counted: it shares the embedding's storage and no operation writes it.
-TEST(TinyReplica, AliasesAreNotCounted) {
+// The tied alias must not be counted as a tensor: it shares the embedding's storage and no operation writes it.
+TEST(TinyReplica, AliasesAreNoTensorsToBeWritten) {
   const TinyShapePtr shape = shape_of("qwen3-0.6b", {});
   ASSERT_EQ(shape->model.aliases.size(), 1U);
   EXPECT_EQ(shape->infer.parameters.size(), shape->model.parameters.size() + 1);
   EXPECT_EQ(TinyReplica(shape, 0, 0).apply().total, shape->model.parameters.size());
+}
+
+// If only the storage were summed up, an engine with an old head would look right.
+TEST(TinyReplica, DigestsCountAnAliasUnderItsOwnName) {
+  Fleet moved(shape_of("qwen3-0.6b", {.train = {.dp = 2, .tp = 2}, .infer = {.tp = 2}}));
+  moved.step(1);
+  const Sent sent = moved.transfer();
+  EXPECT_NE(sent.digest.low, sent.low) << "what is due is more than what is sent";
+  moved.apply();
+  delta::ElementSum wanted;
+  std::uint64_t aliased = 0;
+  for (std::uint32_t rank = 0; rank < moved.replicas.size(); ++rank) {
+    const TinyReplica& replica = moved.replicas[rank];
+    const TinyHolding& holding = moved.shape->replicas[rank];
+    for (std::uint32_t i = 0; i < replica.elements(); ++i) {
+      wanted.add(delta::digest_of_key(moved.shape->keys[holding.cells[i]], replica.live()[i]));
+    }
+    for (const TinyPart& part : holding.parts) {
+      const config::Parameter& parameter = moved.shape->model.parameters[part.tensor];
+      if (moved.shape->model.name_of(parameter) != "model.embed_tokens.weight") continue;
+      const std::uint64_t start = rank * parameter.shape.elements() / 2;  // It is cut by rows.
+      for (std::uint32_t i = 0; i < part.count; ++i, ++aliased) {
+        const std::uint32_t bits = replica.live()[part.first + i];
+        wanted.add(delta::element_digest(moved.shape->model.aliases[0].name, start + i, bits));
+      }
+    }
+  }
+  EXPECT_GE(aliased, 64U);
+  EXPECT_EQ(moved.all_engines(), wanted.digest());
+}
+
+// A full transfer loads every name anew; updates of a delta name the source alone.
+TEST(TinyReplica, AClonedAliasFollowsFullTransfersAndNoDelta) {
+  const TinyShapePtr shape = shape_of("qwen3-0.6b", {.train = {.dp = 1, .tp = 2}});
+  Fleet right(shape);
+  Fleet cloned(shape, AliasStorage::kCloned);
+  EXPECT_EQ(cloned.all_engines(), right.all_engines());
+  const auto update = [](Fleet& fleet, bool in_full) {
+    for (TinyTrainer& trainer : fleet.trainers) {
+      trainer.capture();
+      trainer.invert(0, fleet.shape->optimizer.learning_rate, false);
+      EXPECT_EQ(trainer.compare(0, false).full, in_full);
+      if (in_full) continue;
+      for (const PackedStream& stream : trainer.pack_delta().streams) {
+        EXPECT_TRUE(fleet.replicas[stream.receiver].land(trainer.transfer_rank(), stream.updates));
+      }
+    }
+    const Digest128 due = in_full ? fleet.transfer().digest : fleet.due();
+    fleet.apply();
+    for (TinyTrainer& trainer : fleet.trainers) trainer.delta().mark_synced();
+    return due;
+  };
+  for (const std::uint64_t seed : {1ULL, 2ULL, 3ULL}) {
+    const bool in_full = seed == 1;
+    for (Fleet* fleet : {&right, &cloned}) fleet->step(seed);
+    const Digest128 due = update(right, in_full);
+    EXPECT_EQ(due, right.all_engines()) << seed;
+    EXPECT_EQ(due, update(cloned, in_full)) << seed;
+    EXPECT_EQ(cloned.all_engines() == right.all_engines(), in_full) << seed;
+  }
+  EXPECT_TRUE(std::ranges::equal(cloned.replicas[0].live(), right.replicas[0].live())) << "no tensor shows it";
+  TinyReplica copy(shape, 0, 0, AliasStorage::kCloned);
+  ASSERT_TRUE(copy.restore(cloned.replicas[0].save()));
+  EXPECT_EQ(copy.digest(), cloned.replicas[0].digest());
+  EXPECT_FALSE(copy.restore(right.replicas[0].save())) << "it has no clone";
+  cloned.transfer();
+  cloned.apply();
+  EXPECT_EQ(cloned.all_engines(), right.all_engines());
 }
 
 class SkipsUnknown final : public proto::NamePolicy {
@@ -258,7 +338,7 @@ TEST(TinyEngine, RenamedTensorsKeepTheirElements) {
   ASSERT_TRUE(shape) << shape.error().detail;
   Fleet moved(*shape);
   moved.step(3);
-  const TinyReplica::Verified sent = moved.transfer();
+  const Sent sent = moved.transfer();
   moved.apply();
   EXPECT_EQ(moved.all_engines(), sent.digest);
   const proto::RenamePolicy plain;
