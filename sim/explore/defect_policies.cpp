@@ -21,6 +21,7 @@ RoomPolicies policies_of(std::string_view policy) {
   if (policy == "any_pause_is_enough") policies.pause = any_pause_is_enough;
   if (policy == "check_then_lock") policies.lock = check_then_lock;
   if (policy == "ignore_update_error") policies.after_update = ignore_update_error;
+  if (policy == "receiver_clones_alias") policies.aliases = node::AliasStorage::kCloned;
   if (policy == "register_before_sync") policies.eligible = register_before_sync;
   if (policy == "skip_unmatched") policies.names = std::make_shared<const SkipUnmatched>();
   if (policy == "not_idempotent") {
