@@ -99,14 +99,16 @@ void Gateway::on_update(const port::MessageIn& in, const UpdateRequest& asked, O
   if (asked.training_epoch > training_epoch_ && !update_) begin_history(asked.training_epoch, asked.version);
   const bool repairs = asked.version == version_ && version_ != 0 && has_lost_engines();
   const bool known = asked.training_epoch == training_epoch_ && !recovered_;
-  if (known && asked.version == version_ && version_ != 0 && !repairs) {  // Published already; its asker missed the answer.
+  if (known && asked.version == version_ && version_ != 0 &&
+      !repairs) {  // Published already; its asker missed the answer.
     callee_.reply(key, UpdateReply{version_, Outcome::kOk, 0, UpdateMode::kFull, FullReason::kNone, 0}, out);
     return;
   }
   Refusal reason = Refusal::kUnknown;
   if (!wants_pair_ || closing_) reason = Refusal::kNotConnected;
   if (update_) reason = Refusal::kBusy;
-  if (asked.version != version_ + 1 && !repairs) reason = Refusal::kVersionOrder;
+  const bool from_start = recovered_ && asked.version == 0;  // Training began anew without a checkpoint.
+  if (asked.version != version_ + 1 && !repairs && !from_start) reason = Refusal::kVersionOrder;
   if (asked.training_epoch < training_epoch_) reason = Refusal::kStaleAttempt;
   if (reason != Refusal::kUnknown) {
     out.note(port::Refused{in.body.kind, reason, in.from, asked.version});
@@ -275,7 +277,9 @@ bool Gateway::read_reply(const port::MessageIn& in, std::uint32_t rank, Outbox& 
 
 bool Gateway::hear_mode(std::uint32_t rank, const Executed& said) {
   PendingUpdate& update = *update_;
-  if (update.heard && said.mode != update.mode) return false;
+  // What was asked to be a delta may have become full, but never the other way round.
+  const bool allowed = said.mode == update.mode || (!update.heard && said.mode == UpdateMode::kFull);
+  if (!allowed) return false;
   update.heard = true;
   update.mode = said.mode;
   const bool own = said.reason != FullReason::kNone && said.reason != FullReason::kPeerRank;

@@ -127,7 +127,9 @@ void Gateway::begin_history(Epoch training_epoch, Version version) {
   if (first) return;
   recovered_ = true;
   if (version > version_) return;
-  version_ = version - 1;  // The one before it is proven nowhere, but nothing is compared with it: the update is full.
+  touched_ = touched_ || version_ != 0;  // Engines hold what no rank loads.
+  // The one before it is proven nowhere, but nothing is compared with it: the update is full.
+  version_ = version > 0 ? version - 1 : 0;
   tried_version_ = 0;
 }
 
@@ -223,7 +225,8 @@ void Gateway::tell_router(Version version, Outbox& out) {
     for (std::uint32_t i = 0; i < cluster_.engine_world; ++i) {
       incarnations += workers_.at(engine * cluster_.engine_world + i).incarnation;
     }
-    caller_.ask(cluster_.router, kRouterSlot, EngineMember{EngineId{engine}, version, incarnations}, out);
+    caller_.ask(cluster_.router, kRouterSlot, EngineMember{EngineId{engine}, version, incarnations, training_epoch_},
+                out);
   }
   if (outstanding_ == 0) told_router(out);
 }
@@ -240,7 +243,7 @@ void Gateway::told_router(Outbox& out) {
 
 void Gateway::publish(Outbox& out) {
   const PendingUpdate& update = *update_;
-  const bool repaired = update.version == version_;  // Published before: everybody knows it.
+  const bool repaired = update.version == version_ && !recovered_;  // Published before: everybody knows it.
   registry_.finish_update(kPair, update.version, ticket_);
   version_ = update.version;
   step_ = Step::kIdle;
@@ -266,14 +269,15 @@ void Gateway::answer_update(Outcome outcome, Outbox& out) {
   const PendingUpdate update = *update_;
   update_.reset();
   callee_.reply(update.key,
-                UpdateReply{update.version, outcome, update.attempt, update.mode, update.reason, update.bytes},
-                out);
+                UpdateReply{update.version, outcome, update.attempt, update.mode, update.reason, update.bytes}, out);
 }
 
 // ---- Failure ----
 
-// A replaced rank holds version 0 as loaded, which is proven as long as nothing else was published.
-bool Gateway::is_unproven(std::uint32_t engine) const { return version_ != 0 && lost_engines_[engine] != 0; }
+// A replaced rank holds version 0 as loaded, which is proven as long as nothing else may have been written.
+bool Gateway::is_unproven(std::uint32_t engine) const {
+  return (version_ != 0 || touched_) && lost_engines_[engine] != 0;
+}
 
 bool Gateway::has_lost_engines() const { return std::ranges::find(lost_engines_, 1) != lost_engines_.end(); }
 
@@ -298,7 +302,7 @@ void Gateway::revoke_members(Outbox& out) {
   failed_ = false;
   outstanding_ = cluster_.engines;
   for (std::uint32_t engine = 0; engine < cluster_.engines; ++engine) {
-    caller_.ask(cluster_.router, kRouterSlot, EngineMember{EngineId{engine}, version_, 0}, out);
+    caller_.ask(cluster_.router, kRouterSlot, EngineMember{EngineId{engine}, version_, 0, training_epoch_}, out);
   }
 }
 

@@ -71,7 +71,8 @@ UpdateTicket PairRegistry::begin_update(PairId id, Version version) {
   if (pair->state == PairState::kUpdating) return {PairRefusal::kBusy, version, 0};
   if (pair->state != PairState::kConnected) return {PairRefusal::kNotConnected, version, 0};
   // A version lower than one that was tried cannot be told from that try's leftovers.
-  if (version <= pair->last_version || version < pair->trying_version) {
+  const bool is_done = pair->last_version.has_value() && version <= *pair->last_version;
+  if (is_done || version < pair->trying_version) {
     return {PairRefusal::kStaleVersion, version, 0};
   }
   UpdateTicket ticket{PairRefusal::kNone, version, version == pair->trying_version ? pair->attempt + 1 : 1};

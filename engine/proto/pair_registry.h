@@ -50,10 +50,10 @@ constexpr std::array<std::string_view, 9> enum_names(PairRefusal /*tag*/) {
 struct Pair {
   PairState state = PairState::kReserved;
   PairMode mode = PairMode::kAwex;
-  std::uint64_t order = 0;     // Registrations before this one.
-  Version last_version = 0;    // The last that finished; 0 is none.
-  Version trying_version = 0;  // The last that began.
-  Attempt attempt = 0;         // Of trying_version.
+  std::uint64_t order = 0;                // Registrations before this one.
+  std::optional<Version> last_version{};  // That finished.
+  Version trying_version = 0;             // The last that began.
+  Attempt attempt = 0;                    // Of trying_version.
   AREAL_FIELDS(state, mode, order, last_version, trying_version, attempt)
 };
 
