@@ -9,6 +9,7 @@ packages=(
   g++ cmake ninja-build ccache pkg-config git python3                             # building
   libfmt-dev libyaml-cpp-dev libsqlite3-dev sqlite3 libxxhash-dev libzstd-dev     # the programs
   nlohmann-json3-dev libcxxopts-dev
+  libasio-dev libssl-dev libgloo-dev                                              # real processes
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev                    # tests and benchmarks
   clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev                       # second compiler and lints
 )

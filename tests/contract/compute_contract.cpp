@@ -33,7 +33,7 @@ TEST_P(ComputeContract, AnOperationEndsOnceWithItsId) {
 
 TEST_P(ComputeContract, OperationsRunInTheOrderAskedFor) {
   ask(kTrainer, 1, ComputeKind::kLoadModel);
-  ask(kTrainer, 2, ComputeKind::kTrainStep, 1, 123);
+  ask(kTrainer, 2, ComputeKind::kTrainStep, 1, 123, 1);
   ask(kTrainer, 3, ComputeKind::kPack, 1);
   ask(kTrainer, 4, ComputeKind::kFence);
   room().settle();
@@ -60,14 +60,16 @@ TEST_P(ComputeContract, WhatArrivesIsWhatLeft) {
   const GroupId group{5};
   ask(kEngine, 1, ComputeKind::kLoadModel);
   ask(kTrainer, 1, ComputeKind::kLoadModel);
-  ask(kTrainer, 2, ComputeKind::kTrainStep, 1, 123);
+  ask(kTrainer, 2, ComputeKind::kTrainStep, 1, 123, 1);
   ask(kTrainer, 3, ComputeKind::kPack, 1);
   at(kEngine).transport().join(kFirst, {group, port::Backend::kNccl, 0, 2, 20'000});
   at(kTrainer).transport().join(kFirst, {group, port::Backend::kNccl, 1, 2, 20'000});
   room().settle();
   const std::vector<DType> passes = room().facts().payload;
   for (std::size_t i = 0; i < passes.size(); ++i) {
-    port::PostBatch batch{group, BatchId{i + 1}, port::BatchKind::kSend, i + 1, 1};
+    port::PostBatch batch{.group = group, .batch = BatchId{i + 1}, .kind = port::BatchKind::kSend, .tag = i + 1};
+    batch.part = static_cast<std::uint32_t>(i);
+    batch.version = 1;
     batch.dtype = passes[i];
     at(kTrainer).transport().post(kFirst, batch);
     batch.kind = port::BatchKind::kReceive;

@@ -213,7 +213,8 @@ TEST_P(GroupContract, PayloadOfADeadMemberHangsUntilAbort) {
   join(Seat::kEngine, kGroup, 0, 2, port::Backend::kNccl);
   join(Seat::kTrainer, kGroup, 1, 2, port::Backend::kNccl);
   room().settle();
-  port::PostBatch receive{kGroup, kOne, BatchKind::kReceive, 1, 1};
+  port::PostBatch receive{.group = kGroup, .batch = kOne, .kind = BatchKind::kReceive, .tag = 1};
+  receive.version = 1;
   receive.dtype = room().facts().payload.front();
   at(Seat::kEngine).transport().post(kFirst, receive);
   room().kill(Seat::kTrainer);

@@ -329,7 +329,7 @@ TEST_F(RuleHookTest, AWrongRuleIsToldWhatWouldBeRight) {
   EXPECT_EQ(error_of(rule(RuleAct::kDrop, match_of("ask", {{"smaple", "1", 2}}))),
             "line 2: ask has no field 'smaple'; its fields are: sample, version, to, to_slot, kind, request");
   EXPECT_EQ(error_of(rule(RuleAct::kDrop, match_of("post_batch", {{"kind", "sned", 2}}))),
-            "line 2: 'sned' does not fit the field kind: one of send receive barrier sum min max");
+            "line 2: 'sned' does not fit the field kind: one of send receive barrier sum min max reduce");
   EventMatch nobody = match_of("arm_timer");
   nobody.node = "engin.1";
   EXPECT_EQ(error_of(rule(RuleAct::kDrop, nobody)), "line 2: no node is called 'engin.1'; did you mean 'engine.1'?");

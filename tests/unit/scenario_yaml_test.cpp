@@ -107,7 +107,7 @@ TEST(GoodScenarios, ShippedFilesAreReadAndGiveThemselvesBack) {
   }
 }
 
-TEST(GoodScenarios, FailoverIsTheFirstForm) {
+TEST(GoodScenarios, FailoverHasItsCausesOfFullUpdates) {
   const ReadScenario read = read_scenario_file(kRoot + "/scenarios/failover.yaml");
   ASSERT_TRUE(read.scenario.has_value());
   const Scenario& scenario = *read.scenario;
@@ -117,23 +117,26 @@ TEST(GoodScenarios, FailoverIsTheFirstForm) {
   EXPECT_EQ(shape.engine_world, 4U);
   EXPECT_EQ(scenario.rollout.staleness, 8U);
   EXPECT_EQ(scenario.rollout.grace, 30_s);
-  ASSERT_EQ(scenario.faults.size(), 2U);
+  EXPECT_TRUE(scenario.train.delta.enabled);
+  EXPECT_EQ(scenario.train.delta.anchor_interval, 20);
+  ASSERT_EQ(scenario.faults.size(), 4U);
   const FaultSpec& kill = scenario.faults[0];
   EXPECT_EQ(kill.kind, FaultKind::kKill);
   EXPECT_EQ(kill.node, "engine.1.rank.2");
   ASSERT_TRUE(kill.when.has_value());
-  EXPECT_EQ(kill.when->kind, "collective_entered");
+  EXPECT_EQ(kill.when->kind, "post_batch");
   EXPECT_FALSE(kill.when->is_input);
-  ASSERT_EQ(kill.when->fields.size(), 1U);
+  ASSERT_EQ(kill.when->fields.size(), 2U);
   EXPECT_EQ(kill.when->fields[0].name, "version");
-  EXPECT_EQ(kill.when->fields[0].value, "5");
-  EXPECT_EQ(kill.after, 400_ms);
+  EXPECT_EQ(kill.when->fields[0].value, "11");
+  EXPECT_EQ(scenario.faults[2].after, 50_ms);
   EXPECT_GT(kill.line, 0);
   EXPECT_GT(kill.when->line, kill.line);
-  ASSERT_TRUE(scenario.faults[1].chance.has_value());
-  EXPECT_EQ(scenario.faults[1].chance->denominator, 500U);
+  ASSERT_TRUE(scenario.faults[3].chance.has_value());
+  EXPECT_EQ(scenario.faults[3].chance->denominator, 500U);
+  EXPECT_EQ(scenario.rules.size(), 3U);
   EXPECT_EQ(scenario.expect.end, port::RunEnd::kCompleted);
-  EXPECT_EQ(scenario.expect.published, 12U);
+  EXPECT_EQ(scenario.expect.published, 45U);
 }
 
 // Each key of the table is written with a value that is not its default and must come back; but for train.lora,
@@ -142,7 +145,7 @@ const std::string kFull = R"(scenario:
   name: full
   why: "it's \"all\" here:\n- really"
   model: {kind: qwen3_0_6b, live: all, renamed: 3}
-  train: {backend: "fsdp:d2", step_time: 1s, learning_rate: 1e-5, weight_decay: 0, beta1: 0.8, beta2: 0.99, epsilon: 1e-7,
+  train: {backend: "fsdp:d2", step_time: 1s, learning_rate: 1e-5, schedule: linear, weight_decay: 0, beta1: 0.8, beta2: 0.99, epsilon: 1e-7,
     delta: {enabled: false, method: other, anchor_interval: 20, window: 64MB}, checkpoint: 4}
   rollout:
     {backend: "vllm:d2t2", batch: 2, samples: 3, max_new_tokens: 7, concurrent: 9, staleness: {max: 4, enforce: true},
@@ -199,7 +202,9 @@ TEST(Overrides, SetNestedValuesListItemsAndShortForms) {
   const Scenario scenario = good(kSmall + "  faults: [{do: kill, node: trainer.0, at: 1s}]\n",
                                  {"work.updates=20", "faults[0].at=45s", "scenario.links.latency=1ms",
                                   "faults[1]={do: lose_message, chance: 1/9}", "rollout.staleness=3", "why=a b"});
-  ASSERT_EQ(scenario.faults.size(), 2U);
+  EXPECT_TRUE(scenario.train.delta.enabled);
+  EXPECT_EQ(scenario.train.delta.anchor_interval, 20);
+  ASSERT_EQ(scenario.faults.size(), 4U);
   EXPECT_EQ(scenario.work.updates, 20U);
   EXPECT_EQ(scenario.faults[0].at, 45_s);
   EXPECT_EQ(scenario.links.latency.least, 1_ms);

