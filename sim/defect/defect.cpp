@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/defect/delta_defects.h"
 #include "sim/defect/group_defects.h"
 #include "sim/defect/serving_defects.h"
 
@@ -18,6 +19,8 @@ constexpr std::array kDefects{
            "Every barrier that ends an update has the same key, so that uses of it are not told apart.", "",
            constant_barrier_key},
     Defect{"ignore_update_error", "GAP-02", "An update that failed is published all the same.", "ignore_update_error"},
+    Defect{"invert_with_next_lr", "H09", "The last step is undone with the learning rate of the step after it.", "",
+           invert_with_next_lr},
     Defect{"listener_ignores_timeout", "H47", "A member of a group never gives up waiting for another.", "",
            listener_ignores_timeout},
     Defect{"not_idempotent", "GAP-06", "An update request that comes again is acted on again.", "not_idempotent"},
