@@ -131,6 +131,7 @@ void Gateway::begin_history(Epoch training_epoch, Version version) {
   // The one before it is proven nowhere, but nothing is compared with it: the update is full.
   version_ = version > 0 ? version - 1 : 0;
   tried_version_ = 0;
+  last_attempt_ = 0;
 }
 
 FullReason Gateway::reason_of_attempt() const {

@@ -405,6 +405,7 @@ TEST_F(GatewayDeltaTest, TrainingThatBeginsAtTheStartMovesVersionZero) {
   EXPECT_EQ(replies.back().outcome, Outcome::kOk);
   EXPECT_EQ(gateway.protocol().version(), 0U);
   ASSERT_EQ(published.size(), 3U);
+  EXPECT_EQ(published.back().attempt, 1U);
   EXPECT_EQ(published.back().reason, FullReason::kRecovered);
   update(1, 2);
   EXPECT_EQ(published.back().version, 1U);
