@@ -67,6 +67,7 @@ class TinyTrainer {
   [[nodiscard]] std::uint64_t steps() const { return powers_.steps(); }
   // How many elements the last step changed in the wire dtype.
   [[nodiscard]] std::uint64_t changed() const { return changed_; }
+  [[nodiscard]] const TinyHolding& holding() const { return shape_->trainers[rank_]; }
   [[nodiscard]] std::uint32_t transfer_rank() const { return shape_->world().train_rank(rank_); }
 
   // A checkpoint: version, weights, moments and step counters, as words. Never what is known of receivers: restore()

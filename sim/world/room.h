@@ -1,89 +1,37 @@
-// The machine room as it was built from a scenario: everything that does not change while it runs.
+// The machine room as it was built from a scenario: everything that does not change while it is simulated.
 //
-// Immutable, shared by all copies of a world and by all seeds of a range: plans of 18,867 tensors are built once.
+// Immutable, shared by all copies of a world and by all seeds of a range.
 #pragma once
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "engine/base/result.h"
-#include "engine/config/layout.h"
-#include "engine/config/scenario.h"
 #include "engine/node/node.h"
-#include "engine/node/tiny_engine.h"
-#include "engine/node/tiny_replica.h"
-#include "engine/proto/cluster.h"
-#include "engine/proto/member_plan.h"
-#include "engine/proto/name_policy.h"
-#include "engine/proto/pause_gate.h"
-#include "engine/proto/reconstruct_plan.h"
-#include "engine/proto/router.h"
-#include "engine/proto/staleness.h"
-#include "engine/proto/train_loop.h"
-#include "engine/proto/training_group.h"
-#include "engine/proto/transfer_plan.h"
-#include "engine/proto/update_member.h"
-#include "engine/proto/write_lock.h"
+#include "engine/node/room_plan.h"
 #include "sim/check/judge_setup.h"
 #include "sim/fault/node_directory.h"
 
 namespace areal::sim {
 
-struct RoomNode {
-  NodeId id{};
-  std::string name;
-  port::Role role = port::Role::kGuard;
-  HostId host{};
-  EngineId engine{};
-  std::uint32_t infer_rank = 0;  // Inside its engine.
-  std::uint32_t train_rank = 0;
-  std::uint32_t transfer_rank = kNoRank;
-  NodeId starter{};  // Its guard; 0: it runs from the start.
-};
+using node::RoomNode;
+using node::RoomPolicies;
 
-// The seats where a protocol takes a decision that a defect can take wrongly; the product's are the defaults.
-struct RoomPolicies {
-  std::shared_ptr<const proto::NamePolicy> names;  // Null: the right rename map.
-  proto::RepeatPolicy repeats = proto::never_repeat;
-  proto::EnterPolicy may_enter = proto::enter_once;
-  proto::LockPolicy lock = proto::claim_at_once;
-  proto::PauseVerdict pause = proto::all_paused;
-  proto::AfterUpdate after_update = proto::publish_only_when_ok;
-  proto::EligiblePolicy eligible = proto::hold_published;
-  proto::RecoveredCount recovered = proto::as_if_never_lost;
-  proto::ReducePolicy reduces = proto::always_reduces;
-  node::AliasStorage aliases = node::AliasStorage::kShared;
-};
-
-struct Room {
-  config::Scenario scenario;
-  config::ModelSpec model;
-  config::ParallelStrategy train;
-  config::ParallelStrategy infer;  // Of one engine.
-  proto::ClusterMap cluster;
-  std::vector<RoomNode> nodes;  // nodes[i].id == i + 1.
-  std::uint32_t hosts = 0;
-  std::shared_ptr<const proto::TransferPlan> plan;                // Of the configured model: bytes and times.
-  std::shared_ptr<const std::vector<proto::MemberPlan>> members;  // By transfer rank.
-  std::vector<std::uint64_t> model_bytes;                         // Held by each transfer rank.
-  std::shared_ptr<const proto::ReconstructPlans> reconstruct;     // Of the configured model.
-  Digest128 train_meta;
-  Digest128 infer_meta;
-  std::shared_ptr<const node::TinyShape> tiny;  // Live tensors.
-  RoomPolicies policies;
-  KindTable kinds;
+struct Room : node::RoomPlan {
+  KindTable kinds;  // Of the seam and of faults.
   NodeDirectory directory;
   SetupPtr setup;
-
-  [[nodiscard]] const RoomNode& node(NodeId id) const { return nodes[id.value - 1]; }
 };
 
 // The nodes of a room, in their initial state and in the order of Room::nodes.
 std::vector<node::Node> build_nodes(const Room& room);
-// Names of the protocols of one node, by slot.
-std::vector<std::string> slot_names(const Room& room, const RoomNode& node);
 
 // Errors name the line of the scenario.
 Result<std::shared_ptr<const Room>> build_room(const config::Scenario& scenario, const RoomPolicies& policies);
+
+// What judges may know of a room besides its trace.
+JudgeSetup judge_setup_of(const node::RoomPlan& room);
+// Names of nodes and slots, for rules and faults.
+NodeDirectory directory_of(const node::RoomPlan& room);
 
 }  // namespace areal::sim

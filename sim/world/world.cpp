@@ -51,13 +51,9 @@ Result<World> World::make_hosting(std::shared_ptr<const Room> room, std::uint64_
     world.trainers_.emplace_back(room->tiny, rank);
   }
   for (std::uint32_t rank = 0; rank < infer_world; ++rank) {
-    world.replicas_.emplace_back(room->tiny, rank / room->cluster.engine_world, rank % room->cluster.engine_world,
-                                 room->policies.aliases);
+    world.replicas_.emplace_back(node::TinyReplica(room->tiny, rank / room->cluster.engine_world,
+                                                   rank % room->cluster.engine_world, room->policies.aliases));
   }
-  world.packed_.resize(room->cluster.train_world());
-  world.held_.resize(infer_world);
-  world.landed_bytes_.assign(infer_world, 0);
-  world.synced_.resize(room->cluster.train_world());
   world.checkpoints_.resize(room->cluster.train_world());
   world.nodes_ = std::move(nodes);
   world.room_ = std::move(room);
@@ -303,13 +299,8 @@ void World::save(StateWriter& writer) const {
   writer.value(groups_);
   writer.value(engines_);
   writer.value(store_);
-  for (const node::TinyTrainer& trainer : trainers_) writer.value(trainer.save());
-  for (const node::TinyReplica& replica : replicas_) writer.value(replica.save());
-  for (const node::TinyTrainer& trainer : trainers_) writer.value(trainer.delta());
-  writer.value(packed_);
-  writer.value(held_);
-  writer.value(landed_bytes_);
-  writer.value(synced_);
+  for (const node::TinyTrainRank& trainer : trainers_) trainer.save(writer);
+  for (const node::TinyEngineRank& replica : replicas_) replica.save(writer);
   writer.value(checkpoints_);
   rules_.save(writer);
   faults_.save(writer);

@@ -14,8 +14,7 @@
 
 #include "engine/base/table.h"
 #include "engine/node/node.h"
-#include "engine/node/tiny_replica.h"
-#include "engine/node/tiny_trainer.h"
+#include "engine/node/tiny_rank.h"
 #include "sim/fault/fault_plan.h"
 #include "sim/fault/rule_hook.h"
 #include "sim/kernel/decision.h"
@@ -69,10 +68,16 @@ class World {
   [[nodiscard]] const RuleHook& rules() const { return rules_; }
   [[nodiscard]] Decisions& decisions() { return decisions_; }
   // For white-box judges (shadow.h). REQUIRES: ranks of the room's worlds.
-  [[nodiscard]] const node::TinyTrainer& trainer(std::uint32_t train_rank) const { return trainers_[train_rank]; }
-  [[nodiscard]] const node::TinyReplica& replica(std::uint32_t infer_rank) const { return replicas_[infer_rank]; }
+  [[nodiscard]] const node::TinyTrainer& trainer(std::uint32_t train_rank) const {
+    return trainers_[train_rank].trainer();
+  }
+  [[nodiscard]] const node::TinyReplica& replica(std::uint32_t infer_rank) const {
+    return replicas_[infer_rank].replica();
+  }
   // What a trainer sent when its receivers last acknowledged; empty before that, and with deltas off.
-  [[nodiscard]] std::span<const std::uint32_t> synced(std::uint32_t train_rank) const { return synced_[train_rank]; }
+  [[nodiscard]] std::span<const std::uint32_t> synced(std::uint32_t train_rank) const {
+    return trainers_[train_rank].synced();
+  }
   // Lets a chooser put back the event that is next (interleave.h). REQUIRES: has_event().
   EventQueue<WorldEvent>& queue() { return queue_; }
 
@@ -138,13 +143,7 @@ class World {
   void run_next(NodeId node);
   void compute_ends(const WorldEvent& event, port::TraceSink& sink);
   port::ComputeDone do_work(NodeId node, const port::StartCompute& asked, bool cut_short);
-  void train_work(const RoomNode& place, const port::StartCompute& asked, port::ComputeDone& done);
-  void delta_work(const RoomNode& place, const port::StartCompute& asked, bool cut_short, port::ComputeDone& done);
-  void checkpoint_work(const RoomNode& place, const port::StartCompute& asked, port::ComputeDone& done);
-  [[nodiscard]] double learning_rate(Version version) const;
-  [[nodiscard]] std::uint64_t missed_elements(std::uint32_t train_rank) const;
   [[nodiscard]] std::uint64_t window_bytes(const RoomNode& place, std::uint64_t window) const;
-  void engine_work(const RoomNode& place, const port::StartCompute& asked, bool cut_short, port::ComputeDone& done);
   void engine_lost_rank(EngineId engine);
   port::ComputeDone generated(NodeId node, const SimCompute& compute, port::Outcome outcome) const;
   [[nodiscard]] Duration duration_of(NodeId node, const port::StartCompute& asked) const;
@@ -194,21 +193,10 @@ class World {
   SimGroups groups_;
   std::vector<EngineState> engines_;
   Table<std::uint64_t, StoreValue> store_;
-  std::vector<node::TinyTrainer> trainers_;  // By train rank; survives as memory of the process only.
-  std::vector<node::TinyReplica> replicas_;  // By infer rank over all engines.
-  std::vector<node::Packed> packed_;         // What each trainer last packed.
-  std::vector<Digest128> held_;              // Weights of each replica.
-  std::vector<std::uint64_t> landed_bytes_;  // Accounted, by replica, of what is in staging.
-  // What each trainer sent when its receivers last acknowledged: for counting changes that a mask misses. No protocol
-  // and no trainer sees it.
-  std::vector<std::vector<std::uint32_t>> synced_;
-  // Checkpoints on durable storage, by train rank and slot. A process's death does not touch them.
-  struct Checkpoint {
-    Version version = 0;
-    std::vector<std::uint64_t> words;
-    AREAL_FIELDS(version, words)
-  };
-  std::vector<std::array<Checkpoint, 2>> checkpoints_;
+  std::vector<node::TinyTrainRank> trainers_;   // By train rank; memory of the process only.
+  std::vector<node::TinyEngineRank> replicas_;  // By infer rank over all engines; likewise.
+  // On durable storage, by train rank: a process's death does not touch them.
+  std::vector<node::TinyCheckpoints> checkpoints_;
   RuleHook rules_;
   FaultPlan faults_;
   std::vector<FaultAction> due_;  // Asked for by the plan within the present event.

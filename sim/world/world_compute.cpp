@@ -45,7 +45,7 @@ Duration World::duration_of(NodeId node, const port::StartCompute& asked) const 
     case ComputeKind::kSaveCheckpoint:  // A copy on the host; it is written while training goes on.
       return kFenceTime + time_of_bytes(room_->model_bytes[place.transfer_rank], devices.copy_bandwidth);
     case ComputeKind::kApplyDelta:
-      return kFenceTime + time_of_bytes(landed_bytes_[place.transfer_rank], devices.copy_bandwidth);
+      return kFenceTime + time_of_bytes(replicas_[place.transfer_rank].landed_bytes(), devices.copy_bandwidth);
     case ComputeKind::kInvert:
     case ComputeKind::kCompare:
       return kKernelTime + time_of_bytes(window_bytes(place, asked.amount), devices.copy_bandwidth);
@@ -133,7 +133,7 @@ void World::begin_generation(NodeId node, SimCompute& compute) {
 Digest128 World::engine_digest(EngineId engine) const {
   DigestSum sum;
   const std::uint32_t ranks = room_->cluster.engine_world;
-  for (std::uint32_t i = 0; i < ranks; ++i) sum.add(held_[engine.value * ranks + i]);
+  for (std::uint32_t i = 0; i < ranks; ++i) sum.add(replicas_[engine.value * ranks + i].held());
   return sum.total;
 }
 

@@ -113,7 +113,7 @@ void World::reduce_window(const Group& group, std::size_t index) {
   const RoomNode& first = room_->node(group.members.front().node);
   const auto& places = room_->reconstruct->ranks[first.train_rank].places;
   for (const GroupMember& member : group.members) {
-    members.push_back(&trainers_[room_->node(member.node).train_rank].delta());
+    members.push_back(&trainers_[room_->node(member.node).train_rank].trainer().delta());
   }
   for (std::uint8_t kind = 0; kind < proto::kReplicaKinds; ++kind) {
     const bool mine = group.id == proto::replica_group(epoch_of(group.id), places[kind].group);
@@ -155,7 +155,7 @@ std::uint64_t World::pair_elements(const GroupMember& sender, const proto::PeerL
 }
 
 const node::PackedStream* World::stream_of(std::uint32_t sender, std::uint32_t receiver) const {
-  const node::Packed& packed = packed_[sender - room_->cluster.infer_world()];
+  const node::Packed& packed = trainers_[sender - room_->cluster.infer_world()].packed();
   const auto stream = std::ranges::find(packed.streams, receiver, &node::PackedStream::receiver);
   return stream != packed.streams.end() ? &*stream : nullptr;
 }
@@ -207,7 +207,7 @@ void World::start_pair(Group& group, GroupMember& sender, GroupMember& receiver,
   const Instant begins = std::max({now_, link_free_[sender.rank], link_free_[receiver.rank]});
   const Instant ends = begins + time_of_bytes(bytes * factor, room_->scenario.links.bandwidth);
   link_free_[sender.rank] = link_free_[receiver.rank] = ends;
-  if (sent.round != port::Round::kCounts) landed_bytes_[receiver.rank] += bytes;
+  if (sent.round != port::Round::kCounts) replicas_[receiver.rank].count_landed(bytes);
   queue_.post(ends, WorldEvent{.what = What::kPairMoved,
                                .number = group.id.value,
                                .a = sender.rank,
@@ -258,7 +258,7 @@ void World::land(const GroupMember& sender, const GroupMember& receiver, const G
   }
   const node::PackedStream* stream = stream_of(sender.rank, receiver.rank);
   if (stream == nullptr) return;  // Nothing of this pair is live.
-  node::TinyReplica& replica = replicas_[receiver.rank];
+  node::TinyReplica& replica = replicas_[receiver.rank].replica();
   if (batch.round == port::Round::kDense) {
     AREAL_CHECK(replica.land(sender.rank, stream->bits));
   } else {

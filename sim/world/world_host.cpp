@@ -20,7 +20,6 @@ void World::reserve(NodeId node, SlotId slot, const port::ReserveBuffer& asked, 
   // New staging memory holds nothing.
   if (asked.tag == port::MemoryTag::kStaging && room_->node(node).role == port::Role::kEngine) {
     replicas_[room_->node(node).transfer_rank].clear_staging();
-    landed_bytes_[room_->node(node).transfer_rank] = 0;
   }
   post_input(node, slot, port::BufferReady{asked.buffer, outcome}, origin, kMemoryTime);
 }

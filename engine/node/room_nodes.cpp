@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "engine/node/room_plan.h"
 #include "engine/proto/engine_server.h"
 #include "engine/proto/gateway.h"
 #include "engine/proto/guard.h"
@@ -14,23 +15,20 @@
 #include "engine/proto/train_rank.h"
 #include "engine/proto/update_receiver.h"
 #include "engine/proto/update_sender.h"
-#include "sim/world/room.h"
 
-namespace areal::sim {
+namespace areal::node {
 namespace {
-
-using node::ProtocolBox;
 
 constexpr std::uint64_t kGradientBytes = 4;  // fp32, of one element that a rank holds.
 
-proto::CallerOptions calls_of(const Room& room) {
+proto::CallerOptions calls_of(const RoomPlan& room) {
   proto::CallerOptions calls;
   calls.timeout = room.scenario.work.request_timeout;
   calls.tries = room.scenario.work.request_tries;
   return calls;
 }
 
-proto::MemberOptions member_of(const Room& room, const RoomNode& node) {
+proto::MemberOptions member_of(const RoomPlan& room, const RoomNode& node) {
   proto::MemberOptions options;
   options.role = node.role;
   const bool infers = node.role == port::Role::kEngine;
@@ -56,7 +54,7 @@ proto::MemberOptions member_of(const Room& room, const RoomNode& node) {
   return options;
 }
 
-std::vector<ProtocolBox> gateway_protocols(const Room& room) {
+std::vector<ProtocolBox> gateway_protocols(const RoomPlan& room) {
   proto::GatewayOptions options;
   options.calls = calls_of(room);
   options.attempt_timeout = room.scenario.work.update_timeout + 30_s;
@@ -68,7 +66,7 @@ std::vector<ProtocolBox> gateway_protocols(const Room& room) {
   return slots;
 }
 
-std::vector<ProtocolBox> controller_protocols(const Room& room) {
+std::vector<ProtocolBox> controller_protocols(const RoomPlan& room) {
   const config::WorkSettings& work = room.scenario.work;
   const config::RolloutSettings& rollout = room.scenario.rollout;
   proto::TrainLoopOptions loop;
@@ -102,7 +100,7 @@ std::vector<ProtocolBox> controller_protocols(const Room& room) {
   return slots;
 }
 
-std::vector<ProtocolBox> trainer_protocols(const Room& room, const RoomNode& node) {
+std::vector<ProtocolBox> trainer_protocols(const RoomPlan& room, const RoomNode& node) {
   std::vector<ProtocolBox> slots;
   slots.emplace_back(proto::UpdateSender(member_of(room, node)));
   proto::TrainRankOptions options;
@@ -113,7 +111,7 @@ std::vector<ProtocolBox> trainer_protocols(const Room& room, const RoomNode& nod
   return slots;
 }
 
-std::vector<ProtocolBox> engine_protocols(const Room& room, const RoomNode& node) {
+std::vector<ProtocolBox> engine_protocols(const RoomPlan& room, const RoomNode& node) {
   const bool serves = node.infer_rank == 0;
   std::vector<ProtocolBox> slots;
   slots.emplace_back(proto::UpdateReceiver(member_of(room, node), serves));
@@ -126,7 +124,7 @@ std::vector<ProtocolBox> engine_protocols(const Room& room, const RoomNode& node
   return slots;
 }
 
-std::vector<ProtocolBox> guard_protocols(const Room& room, const RoomNode& node) {
+std::vector<ProtocolBox> guard_protocols(const RoomPlan& room, const RoomNode& node) {
   proto::GuardOptions options;
   options.host = node.host;
   options.listeners = proto::membership_listeners(room.cluster);
@@ -139,7 +137,9 @@ std::vector<ProtocolBox> guard_protocols(const Room& room, const RoomNode& node)
   return slots;
 }
 
-std::vector<ProtocolBox> protocols_of(const Room& room, const RoomNode& node) {
+}  // namespace
+
+std::vector<ProtocolBox> protocols_of(const RoomPlan& room, const RoomNode& node) {
   switch (node.role) {
     case port::Role::kTrainer:
       return trainer_protocols(room, node);
@@ -165,18 +165,10 @@ std::vector<ProtocolBox> protocols_of(const Room& room, const RoomNode& node) {
   return {};
 }
 
-}  // namespace
-
-std::vector<node::Node> build_nodes(const Room& room) {
-  std::vector<node::Node> nodes;
-  for (const RoomNode& node : room.nodes) nodes.emplace_back(node.id, node.name, protocols_of(room, node));
-  return nodes;
-}
-
-std::vector<std::string> slot_names(const Room& room, const RoomNode& node) {
+std::vector<std::string> slot_names(const RoomPlan& room, const RoomNode& node) {
   std::vector<std::string> names;
   for (const ProtocolBox& slot : protocols_of(room, node)) names.emplace_back(slot.name());
   return names;
 }
 
-}  // namespace areal::sim
+}  // namespace areal::node
