@@ -23,7 +23,7 @@ Result<std::unique_ptr<record::Recorder>> open_recording(const std::string& path
   info.overrides.emplace_back("profile", profile_name(arguments.profile));
   std::vector<record::NodeRow> nodes;
   for (const sim::RoomNode& node : room.nodes) {
-    nodes.push_back({node.id, node.name, std::string(to_text(node.role)), node.host, sim::slot_names(room, node)});
+    nodes.push_back({node.id, node.name, std::string(to_text(node.role)), node.host, node::slot_names(room, node)});
   }
   return record::Recorder::open(path, info, nodes, room.kinds);
 }
