@@ -124,6 +124,39 @@ void TinyDelta::reduce(std::span<TinyDelta* const> members, std::uint32_t window
   }
 }
 
+TinyDelta::WindowSums TinyDelta::window_sums(std::uint32_t window, std::uint8_t replica_kind) const {
+  WindowSums sums;
+  for (const std::uint32_t index : parts_of(window)) {
+    const TinyPart& part = holding().parts[index];
+    if (part.replica_kind != replica_kind) continue;
+    for (std::uint32_t i = part.first; i < part.first + part.count; ++i) {
+      sums.corrections.push_back(std::bit_cast<float>(corrections_[i]));
+    }
+    for (const std::uint64_t word : {sums_[index].contributed, sums_[index].force, sums_[index].owned}) {
+      sums.statuses.push_back(static_cast<std::int64_t>(word));
+    }
+  }
+  return sums;
+}
+
+bool TinyDelta::take_sums(std::uint32_t window, std::uint8_t replica_kind, const WindowSums& sums) {
+  const WindowSums own = window_sums(window, replica_kind);
+  if (sums.corrections.size() != own.corrections.size() || sums.statuses.size() != own.statuses.size()) return false;
+  std::size_t element = 0;
+  std::size_t word = 0;
+  for (const std::uint32_t index : parts_of(window)) {
+    const TinyPart& part = holding().parts[index];
+    if (part.replica_kind != replica_kind) continue;
+    for (std::uint32_t i = part.first; i < part.first + part.count; ++i) {
+      corrections_[i] = std::bit_cast<std::uint32_t>(sums.corrections[element++]);
+    }
+    sums_[index].contributed = static_cast<std::uint64_t>(sums.statuses[word++]);
+    sums_[index].force = static_cast<std::uint64_t>(sums.statuses[word++]);
+    sums_[index].owned = static_cast<std::uint64_t>(sums.statuses[word++]);
+  }
+  return true;
+}
+
 bool TinyDelta::is_dense_name(const TinyPart& part) const {
   return delta::is_forced_dense(shape_->model.name_of(shape_->model.parameters[part.tensor]));
 }

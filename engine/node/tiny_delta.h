@@ -64,6 +64,14 @@ class TinyDelta {
   // Sums up the corrections and statuses of one kind of part over the members of a replica group.
   // REQUIRES: all hold the same parts in this window, and have inverted it.
   static void reduce(std::span<TinyDelta* const> members, std::uint32_t window, std::uint8_t replica_kind);
+  // What this rank adds to the sums of one window and kind, and the sums it reads back, in the same order: corrections of
+  // all its elements, and three words of status a parameter. take_sums() refuses other lengths.
+  struct WindowSums {
+    std::vector<float> corrections;
+    std::vector<std::int64_t> statuses;
+  };
+  [[nodiscard]] WindowSums window_sums(std::uint32_t window, std::uint8_t replica_kind) const;
+  [[nodiscard]] bool take_sums(std::uint32_t window, std::uint8_t replica_kind, const WindowSums& sums);
   Compared compare(std::uint32_t window, const TinyState& state, bool forced);
   // One for each stream of this rank, in the order of its plan.
   [[nodiscard]] std::vector<PackedUpdates> pack(std::span<const std::uint32_t> wire) const;
