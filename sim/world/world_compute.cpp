@@ -1,7 +1,7 @@
 // Devices: when their operations run, for as long as the configured model would take.
 #include <algorithm>
 
-#include "engine/base/rng.h"
+#include "engine/node/tiny_decode.h"
 #include "sim/world/transfer_time.h"
 #include "sim/world/world.h"
 
@@ -14,9 +14,6 @@ using port::ComputeKind;
 constexpr Duration kFenceTime = 1_ms;
 constexpr Duration kKernelTime = 100_us;
 constexpr Duration kRewardTime = 50_ms;
-constexpr std::uint64_t kLeastTokens = 32;
-// Salt of pseudo-data that is a function of the run's seed.
-constexpr std::uint64_t kLengthSalt = 0x6C656E;
 
 bool is_apply(ComputeKind what) { return what == ComputeKind::kApply || what == ComputeKind::kApplyDelta; }
 
@@ -94,15 +91,8 @@ void World::run_next(NodeId node) {
   }
 }
 
-// Tokens that a sample still has to make: its whole length is a function of the seed and the sample alone, so that
-// interruptions do not change it.
 std::uint64_t World::tokens_left(const SimCompute& compute) const {
-  const std::uint64_t most = room_->scenario.rollout.max_new_tokens;
-  const std::uint64_t least = std::min(kLeastTokens, most);
-  const std::uint64_t word = mix_words(mix_words(decisions_.seed(), kLengthSalt), compute.asked.seed);
-  const std::uint64_t length = least + word % (most - least + 1);
-  const std::uint64_t made = most - std::min(most, compute.asked.amount);
-  return length > made ? length - made : 1;
+  return node::tokens_of_sample(room_->scenario.rollout, decisions_.seed(), compute.asked);
 }
 
 std::uint64_t World::tokens_so_far(const SimCompute& compute) const {

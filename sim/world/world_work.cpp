@@ -1,16 +1,11 @@
 // What operations of devices do: the arithmetic of ranks, and what the room knows besides.
-#include "engine/base/rng.h"
+#include "engine/node/tiny_decode.h"
 #include "sim/world/world.h"
 
 namespace areal::sim {
 namespace {
 
 using port::ComputeKind;
-
-// Share of sample groups whose rewards are all equal, and which are rejected.
-constexpr std::uint64_t kRejectOneIn = 16;
-// Salt of pseudo-data that is a function of the run's seed.
-constexpr std::uint64_t kRewardSalt = 0x726577;
 
 // After these a process holds a model.
 bool fills_memory(ComputeKind what) { return what == ComputeKind::kLoadModel || what == ComputeKind::kLoadCheckpoint; }
@@ -29,7 +24,7 @@ port::ComputeDone World::do_work(NodeId node, const port::StartCompute& asked, b
     const bool wrote = asked.what == ComputeKind::kApply || asked.what == ComputeKind::kApplyDelta;
     if (wrote) weights_changed(place.engine);
   } else if (asked.what == ComputeKind::kReward && !cut_short) {
-    done.count = mix_words(mix_words(decisions_.seed(), kRewardSalt), asked.seed) % kRejectOneIn != 0 ? 1 : 0;
+    done.count = node::rewards_differ(decisions_.seed(), asked.seed) ? 1 : 0;
   }
   if (place.transfer_rank != node::kNoTransferRank && fills_memory(asked.what) && done.outcome == port::Outcome::kOk) {
     devices_[node.value - 1].model_bytes = room_->model_bytes[place.transfer_rank];
