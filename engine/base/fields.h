@@ -89,6 +89,7 @@ concept NamedEnum = std::is_enum_v<T> && requires(T value) {
 template <NamedEnum T>
 constexpr std::string_view to_text(T value) {
   constexpr auto kNames = enum_names(T{});
+  static_assert(!kNames.back().empty(), "fewer names than the array says: later values have the names of others");
   const auto index = static_cast<std::size_t>(value);
   return index < kNames.size() ? kNames[index] : std::string_view("?");
 }

@@ -92,13 +92,38 @@ enum class LoopState : std::uint8_t {
   kEnded
 };
 constexpr std::array<std::string_view, 32> enum_names(LoopState /*tag*/) {
-  return {"idle",           "connecting",       "connect_backoff",  "awaiting_ranks",
-          "reserving_port", "port_backoff",     "reading_info",     "joining",
-          "announcing",     "collecting",       "training",         "saving",
-          "writing_info",   "resetting_pool",   "voiding_batch",    "voiding_shards",
-          "pausing",        "pause_backoff",    "updating",         "update_backoff",
-          "continuing",     "continue_backoff", "setting_trainers", "setting_engines",
-          "setting_router", "clearing",         "disconnecting",    "ended"};
+  return {"idle",
+          "connecting",
+          "connect_backoff",
+          "awaiting_ranks",
+          "reserving_port",
+          "port_backoff",
+          "reading_info",
+          "joining",
+          "returning_ports",
+          "announcing",
+          "collecting",
+          "training",
+          "saving",
+          "save_backoff",
+          "writing_info",
+          "resetting_pool",
+          "voiding_batch",
+          "voiding_shards",
+          "void_backoff",
+          "pausing",
+          "pause_backoff",
+          "updating",
+          "update_backoff",
+          "continuing",
+          "continue_backoff",
+          "setting_trainers",
+          "setting_engines",
+          "setting_router",
+          "clearing",
+          "leaving_world",
+          "disconnecting",
+          "ended"};
 }
 
 // A training rank as the loop knows it.
