@@ -343,6 +343,37 @@ TEST_F(GatewayDeltaTest, TheSameVersionUnderALaterTrainingEpochIsMovedAgain) {
   EXPECT_EQ(published.back().reason, FullReason::kRecovered);
 }
 
+// A step that failed on a broken group begins training anew although nobody died: the pair is whole then. It gets a new
+// epoch all the same, or a version that was published would name other bytes under it.
+TEST_F(GatewayDeltaTest, AVersionIsMovedAgainUnderANewPairEpochAlsoIfNobodyDied) {
+  for (Version version = 1; version <= 3; ++version) update(version);
+  const Epoch before = published.back().epoch;
+  update(2, 2);
+  EXPECT_EQ(replies.back().outcome, Outcome::kOk);
+  ASSERT_EQ(published.size(), 4U);
+  EXPECT_EQ(published.back().version, 2U);
+  EXPECT_GT(published.back().epoch, before);
+  EXPECT_EQ(published.back().reason, FullReason::kRecovered);
+  update(3, 2);
+  EXPECT_EQ(published.size(), 5U);
+}
+
+// The gateway was about to try anew when the trainer died: by the time it does, the rank holds again what it must.
+TEST_F(GatewayDeltaTest, AnUpdateThatEndedWellAfterItsTrainerDiedIsMadeAgainUnderTheNewTrainingEpoch) {
+  update(1);
+  held = Execute::kKind;
+  update(2);
+  exited(0), exited(kInfers);
+  std::erase_if(open, [](const port::Send& send) { return send.body.kind == Execute::kKind; });
+  ++incarnations[0], ++incarnations[kInfers];
+  started(0), started(kInfers);
+  release();
+  update(2, 2);
+  EXPECT_EQ(replies.back().outcome, Outcome::kOk);
+  EXPECT_EQ(published.back().version, 2U);
+  EXPECT_EQ(published.back().reason, FullReason::kRecovered);
+}
+
 TEST_F(GatewayDeltaTest, AnEarlierTrainingEpochIsRefused) {
   update(1), update(2);
   replace(kInfers);
