@@ -38,8 +38,7 @@ ChannelEvent Channel::feed(std::span<const std::uint8_t>& chunk, std::vector<std
     if (!frame) {
       if (reader_.refusal() == Refusal::kNone) return ChannelEvent::kNeedsMore;
       // Only a peer that talks frames can read our answer.
-      if (reader_.refusal() == Refusal::kBadVersion)
-        append(FrameKind::kRefuse, encode_reason(Refusal::kBadVersion), out);
+      if (reader_.refusal() == Refusal::kBadVersion) append_reason(Refusal::kBadVersion, out);
       return refuse(reader_.refusal());
     }
     if (keys_.has_value()) return take_message(*frame);

@@ -37,6 +37,11 @@ class Channel {
   // Appends `payload` as the next frame. REQUIRES: is_open(), payload.size() <= kMaxMessageBytes.
   void seal(std::span<const std::uint8_t> payload, std::vector<std::uint8_t>& out);
 
+  // Appends a last word: why the connection will be closed.
+  void append_reason(Refusal reason, std::vector<std::uint8_t>& out) {
+    append(FrameKind::kRefuse, encode_reason(reason), out);
+  }
+
   [[nodiscard]] bool is_open() const { return keys_.has_value() && refusal_ == Refusal::kNone; }
   [[nodiscard]] Refusal refusal() const { return refusal_; }
   [[nodiscard]] Refusal peer_reason() const { return peer_reason_; }

@@ -22,8 +22,8 @@ struct GroupNews {
   node::BatchPayload payload{};  // Of the wish; received bytes and sums are filled if kOk.
 };
 
-// The contract is that of port::Transport's groups. Every join, batch and abort ends exactly once, as news with its ids.
-// Called by the loop only; no call waits for a peer.
+// The contract is that of port::Transport's groups. Every join, batch and abort ends exactly once, as news with its
+// ids. Called by the loop only; no call waits for a peer.
 class GroupBackend {
  public:
   virtual ~GroupBackend() = default;

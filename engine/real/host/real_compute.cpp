@@ -141,8 +141,7 @@ void RealCompute::stop(SlotId /*slot*/, const port::StopCompute& effect) {
 // ---- Generations ----
 
 std::uint64_t RealCompute::tokens_left(const Generation& generation) const {
-  return node::tokens_of_sample(options_.room->scenario.rollout, options_.seed, generation.asked) -
-         generation.produced;
+  return node::tokens_of_sample(options_.room->scenario.rollout, options_.seed, generation.asked) - generation.produced;
 }
 
 std::uint64_t RealCompute::tokens_so_far(const Generation& generation) const {
@@ -159,10 +158,9 @@ void RealCompute::begin(Generation& generation) {
   const std::uint64_t rate = options_.room->scenario.rollout.tokens_per_second;
   const std::uint64_t ns = (tokens_left(generation) * 1'000'000'000U + rate - 1) / rate;
   const OpId op = generation.asked.op;
-  generation.timer =
-      loop_.arm(Duration{static_cast<std::int64_t>(ns)}, [this, op] {
-        end_generation(op, options_.fails(ComputeKind::kGenerate) ? Outcome::kPeerGone : Outcome::kOk);
-      });
+  generation.timer = loop_.arm(Duration{static_cast<std::int64_t>(ns)}, [this, op] {
+    end_generation(op, options_.fails(ComputeKind::kGenerate) ? Outcome::kPeerGone : Outcome::kOk);
+  });
 }
 
 port::ComputeDone RealCompute::generated(const Generation& generation, Outcome outcome) const {
