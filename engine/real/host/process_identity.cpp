@@ -81,17 +81,17 @@ std::vector<ProcessInfo> all_processes() {
   return processes;
 }
 
-std::vector<ProcessIdentity> descendants_of(pid_t root) {
+std::vector<ProcessIdentity> descendants_of(const ProcessIdentity& root) {
   const auto processes = all_processes();
-  std::vector<ProcessIdentity> found;
-  const auto add_children = [&](pid_t parent) {
+  if (std::ranges::find(processes, root, &ProcessInfo::identity) == processes.end()) return {};
+  std::vector<ProcessIdentity> found{root};
+  for (std::size_t i = 0; i < found.size(); ++i) {
     for (const ProcessInfo& info : processes) {
-      const bool is_new = std::ranges::find(found, info.identity) == found.end();
-      if (info.parent == parent && info.state != 'Z' && is_new && info.identity.pid != root) found.push_back(info.identity);
+      const bool is_known = std::ranges::find(found, info.identity) != found.end();
+      if (info.parent == found[i].pid && info.state != 'Z' && !is_known) found.push_back(info.identity);
     }
-  };
-  add_children(root);
-  for (std::size_t i = 0; i < found.size(); ++i) add_children(pid_t{found[i].pid});
+  }
+  found.erase(found.begin());
   return found;
 }
 

@@ -39,8 +39,8 @@ bool is_alive(const ProcessIdentity& process);
 
 // By pid.
 std::vector<ProcessInfo> all_processes();
-// Children of `root`, their children and so on, parents before children; zombies are left out.
-std::vector<ProcessIdentity> descendants_of(pid_t root);
+// Children of `root`, their children and so on, parents before children; zombies are left out. None if `root` is gone.
+std::vector<ProcessIdentity> descendants_of(const ProcessIdentity& root);
 
 // Differs after every start of the machine, as start_ticks do not.
 std::string boot_id();

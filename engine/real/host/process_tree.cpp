@@ -17,7 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr Duration kKillWait = 1_s;  // spec/transfer.md 6.1
-constexpr std::int64_t kLookAgainMs = 10;  // For members that no pidfd tells of, and new children.
+constexpr std::int64_t kLookAgainMs = 10;  // For members that no pidfd tells of.
 
 int open_pidfd(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
 
@@ -36,8 +36,14 @@ void ProcessTree::add(const ProcessIdentity& process) {
   if (is_alive(process)) members_.push_back({process, std::move(pidfd)});
 }
 
-void ProcessTree::add_descendants(pid_t root) {
+void ProcessTree::add_descendants(const ProcessIdentity& root) {
   for (const ProcessIdentity& process : descendants_of(root)) add(process);
+}
+
+void ProcessTree::add_descendants() {
+  std::vector<ProcessIdentity> known;
+  for (const Member& member : members_) known.push_back(member.identity);
+  for (const ProcessIdentity& process : known) add_descendants(process);
 }
 
 void ProcessTree::signal(int number) {
@@ -74,10 +80,10 @@ Status kill_tree(const ProcessIdentity& root, Duration grace) {
   ProcessTree tree;
   tree.add(root);
   if (tree.survivors().empty()) return Unit{};
-  tree.add_descendants(root.pid);
+  tree.add_descendants();
   tree.signal(SIGTERM);
   tree.wait(grace);
-  if (is_alive(root)) tree.add_descendants(root.pid);  // Who was born since.
+  tree.add_descendants();
   tree.signal(SIGKILL);
   tree.wait(kKillWait);
   if (tree.survivors().empty()) return Unit{};

@@ -18,8 +18,10 @@ class ProcessTree {
  public:
   // Dead ones, those that are in already and the calling process itself are left out.
   void add(const ProcessIdentity& process);
-  // Those of now: whoever was given another parent before is not found. Reads all of /proc.
-  void add_descendants(pid_t root);
+  // Those that `root` has now: whoever was given another parent before is not found. Reads all of /proc.
+  void add_descendants(const ProcessIdentity& root);
+  // Those of all members that still live: who was born since.
+  void add_descendants();
 
   // To all that live, last added first, so that children get it before their parents. Those that are gone do not count.
   void signal(int number);

@@ -22,11 +22,11 @@ void RealPorts::join(SlotId slot, const port::JoinGroup& effect) {
 // Batches that carry weights or sums of them; the others are words alone.
 bool RealPorts::moves_weights(const port::PostBatch& batch) const {
   if (batch.kind == port::BatchKind::kReduce) return !proto::is_training_group(batch.group);
-  return is_transfer(batch.kind) && batch.version != 0;
+  return is_transfer(batch.kind) && batch.buffer.value != 0;
 }
 
 node::BatchPayload RealPorts::payload_of(const port::PostBatch& batch) {
-  if (is_transfer(batch.kind) && batch.version == 0) {
+  if (is_transfer(batch.kind) && batch.buffer.value == 0) {  // The liveness exchange.
     const auto place = std::ranges::find(places_, batch.group, &decltype(places_)::value_type::first);
     if (place == places_.end()) return {};
     return node::liveness_payload(place->second.first, place->second.second);
