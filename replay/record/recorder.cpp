@@ -138,6 +138,10 @@ void Recorder::on_decision(const port::Decision& decision) {
 void Recorder::add_violation(const ViolationRow& violation) {
   tables_->append(TableId::kViolation, {violation.invariant, violation.verdict, number_cell(violation.seq),
                                         names_.name(violation.node), violation.message});
+  flush();
+}
+
+void Recorder::flush() {
   close_block();
   tables_->commit();
 }

@@ -44,6 +44,9 @@ class Recorder : public port::TraceSink {
 
   // Commits everything up to here, so that a violation survives what it may lead to.
   void add_violation(const ViolationRow& violation);
+  // Commits everything up to here: for processes that may be killed. Where blocks end shows in the file, so recordings
+  // that are compared byte for byte must not call this by the clock.
+  void flush();
   // The whole world before event `seq` + 1, as words.
   void add_snapshot(std::uint64_t seq, std::span<const std::uint64_t> words);
 

@@ -58,7 +58,7 @@ void PairJudge::on_event(const port::TraceEvent& event, Violations& out) {
     const Version version = from_record<port::TrainingWorldChanged>(record).version;
     ++history_;
     // What was read back may be given to the engines again.
-    last_ = version == 0 ? 0 : std::min(last_, version - 1);
+    least_ = std::min(least_, version);
   } else if (record.kind == port::CollectiveEntered::kKind) {
     const auto entered = from_record<port::CollectiveEntered>(record);
     if (entered.epoch <= epoch_) return;
@@ -137,11 +137,11 @@ void PairJudge::on_published(const port::TraceEvent& event, const port::VersionP
   }
   published_[key] = {event.seq, bytes};
   if (update_history_ != history_) return;  // Begun before training went back, and late.
-  if (published.version <= last_) {
+  if (published.version < least_) {
     report(event, InvariantId::kPairVersion, published.version, last_seq_,
-           say(" published version ", published.version, " of epoch ", published.epoch, " after version ", last_), out);
+           say(" published version ", published.version, " of epoch ", published.epoch, " after version ", least_ - 1), out);
   }
-  last_ = std::max(last_, published.version);
+  least_ = std::max(least_, published.version + 1);
   last_seq_ = event.seq;
 }
 

@@ -71,7 +71,7 @@ void World::post_batch(NodeId node, SlotId slot, const port::PostBatch& asked, c
   batch.count = asked.count;
   batch.origin = origin;
   member->batches.push_back(batch);
-  if (is_payload(asked.kind) && asked.version != 0) {
+  if (is_payload(asked.kind) && asked.buffer.value != 0) {  // The liveness exchange moves no buffer.
     post_payload(*group, *member, index, sink);
   } else {
     post_control(*group, *member, index);
