@@ -26,7 +26,7 @@ MAY_INCLUDE = {
     "engine/node": BELOW_NODE,
     "engine/real/host": CORE,
     "engine/real/accel": CORE,
-    "engine/real": CORE + REAL + ["replay/record"],
+    "engine/real": CORE + REAL + ["replay/record", "sim/kernel", "sim/fault"],
     "sim/kernel": CORE,
     "sim/check": ["engine/base", "engine/port"],
     "sim/fault": CORE + ["sim/kernel"],
@@ -35,7 +35,7 @@ MAY_INCLUDE = {
     "replay/record": ["engine/base", "engine/port"],
     "replay/analyse": CORE + SIM + ["replay/record"],
     "sim/explore": CORE + SIM + REPLAY + ["engine/real/host"],
-    "sim/cli": CORE + SIM + REPLAY + ["sim/explore", "engine/real/host"],
+    "sim/cli": CORE + SIM + REPLAY + ["sim/explore", "engine/real/host", "engine/real"],
     "sim": CORE + SIM + REPLAY + ["sim/explore", "sim/cli"],
     "tests": None,  # Anything.
     "bench": None,

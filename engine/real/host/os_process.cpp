@@ -44,7 +44,8 @@ bool watch(const Descriptor& epoll, const Descriptor& watched) {
 
 }  // namespace
 
-// INVARIANT: the child was reaped exactly if exit has a value; until then its pid and group cannot be another's.
+// INVARIANT: until the child is reaped its pid and its group cannot be another's. It is reaped once nothing of it is to
+// be signalled any more, so that its group can be.
 struct OsProcess::State {
   enum class Stop : std::uint8_t { kNone, kAsked, kKilled, kStuck };
 
@@ -55,6 +56,7 @@ struct OsProcess::State {
   Descriptor timer;
   Descriptor epoll;
   std::optional<Exit> exit;
+  bool is_reaped = false;
 
   Stop stop = Stop::kNone;
   Clock::time_point deadline{};  // Of the present step of the stop.
@@ -62,6 +64,7 @@ struct OsProcess::State {
   std::vector<pid_t> stuck;
 
   Status watch_all();
+  void look();
   void reap();
   void advance_stop();
   void kill_now();
@@ -88,30 +91,34 @@ void OsProcess::State::arm(Clock::duration after) const {
   ::timerfd_settime(timer.number(), 0, &spec, nullptr);
 }
 
-void OsProcess::State::reap() {
+void OsProcess::State::look() {
   siginfo_t info{};
-  const auto id = static_cast<id_t>(identity.pid);
-  const int found = ::waitid(P_PID, id, &info, WEXITED | WNOHANG | WNOWAIT);
+  const int found = ::waitid(P_PID, static_cast<id_t>(identity.pid), &info, WEXITED | WNOHANG | WNOWAIT);
   if (found == 0 && info.si_pid == 0) return;
-  Exit ended;
   if (found == 0) {
-    ::kill(-identity.pid, SIGKILL);  // Its group may have other members; before it is reaped nobody else has this number.
-    ::waitid(P_PID, id, &info, WEXITED | WNOHANG);
-    (info.si_code == CLD_EXITED ? ended.code : ended.signal) = info.si_status;
-    ended.reason = trouble_text(trouble);
+    exit.emplace();
+    (info.si_code == CLD_EXITED ? exit->code : exit->signal) = info.si_status;
+    exit->reason = trouble_text(trouble);
   } else if (errno == EINTR || is_alive(identity)) {
     return;
   } else {
-    ended = {-1, 0, "reaped by others"};
+    exit = {-1, 0, "reaped by others"};
+    is_reaped = true;
   }
-  exit = ended;
   ::epoll_ctl(epoll.number(), EPOLL_CTL_DEL, notice.number(), nullptr);
+}
+
+void OsProcess::State::reap() {
+  if (is_reaped || !exit) return;
+  ::kill(-identity.pid, SIGKILL);  // Its group may have other members.
+  siginfo_t info{};
+  is_reaped = ::waitid(P_PID, static_cast<id_t>(identity.pid), &info, WEXITED | WNOHANG) == 0;
 }
 
 void OsProcess::State::kill_now() {
   tree.add_descendants();
   tree.signal(SIGKILL);
-  if (!exit) ::kill(-identity.pid, SIGKILL);  // Also who had left the tree.
+  if (!is_reaped) ::kill(-identity.pid, SIGKILL);  // Also who has another parent by now.
   stop = Stop::kKilled;
   deadline = Clock::now() + std::chrono::nanoseconds(kKillWait.ns);
 }
@@ -155,12 +162,12 @@ Result<std::unique_ptr<OsProcess>> OsProcess::start(const ProcessRecipe& recipe)
 
 OsProcess::~OsProcess() {
   State& state = *state_;
-  if (!state.exit) {
-    state.tree.add(state.identity);
-    state.kill_now();
-    state.tree.wait(kKillWait);
-    state.reap();
-  }
+  if (state.is_reaped) return;
+  state.tree.add(state.identity);
+  state.kill_now();
+  state.tree.wait(kKillWait);
+  state.look();
+  state.reap();
 }
 
 const ProcessIdentity& OsProcess::identity() const { return state_->identity; }
@@ -172,10 +179,11 @@ std::optional<Exit> OsProcess::poll() {
   State& state = *state_;
   std::uint64_t ticks = 0;
   [[maybe_unused]] const ssize_t drained = ::read(state.timer.number(), &ticks, sizeof ticks);
-  if (!state.exit) state.reap();
+  if (!state.exit) state.look();
   state.advance_stop();
-  const bool is_over = state.exit && (state.stop == State::Stop::kNone || state.tree.survivors().empty());
-  return is_over ? state.exit : std::nullopt;
+  if (!state.exit || (state.stop != State::Stop::kNone && !state.tree.survivors().empty())) return std::nullopt;
+  state.reap();
+  return state.exit;
 }
 
 void OsProcess::stop(Duration grace) {

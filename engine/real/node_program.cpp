@@ -1,0 +1,244 @@
+#include "engine/real/node_program.h"
+
+#include <fmt/core.h>
+
+#include <csignal>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <utility>
+
+#include "engine/config/scenario_yaml.h"
+#include "engine/node/node.h"
+#include "engine/node/room_plan.h"
+#include "engine/real/child_processes.h"
+#include "engine/real/gloo_backend.h"
+#include "engine/real/host/file_store.h"
+#include "engine/real/host/links.h"
+#include "engine/real/host/real_ports.h"
+#include "engine/real/host/secret.h"
+#include "engine/real/note_lines.h"
+#include "engine/real/planned_faults.h"
+#include "engine/real/run_paper.h"
+#include "replay/record/recorder.h"
+#include "sim/fault/fault_kinds.h"
+
+namespace areal::real {
+namespace {
+
+constexpr int kRefused = 64;
+constexpr int kSystem = 70;
+// How much of its trace a process that is killed may lose.
+constexpr Duration kFlushEvery = 100_ms;
+
+int fail(int status, const std::string& what) {
+  fmt::print(stderr, "areal-node: {}\n", what);
+  return status;
+}
+
+// Set by the handler of SIGTERM and SIGINT, looked at by the loop.
+volatile std::sig_atomic_t told_to_end = 0;
+void on_signal(int /*signal*/) { told_to_end = 1; }
+
+// Records the trace, lets faults see it, and tells the starter of notes.
+class NodeSink final : public port::TraceSink {
+ public:
+  NodeSink(record::Recorder& recorder, bool prints_notes) : recorder_(recorder), prints_notes_(prints_notes) {}
+
+  void set_faults(PlannedFaults* faults) { faults_ = faults; }
+
+  void on_event(const port::TraceEvent& event) override {
+    recorder_.on_event(event);
+    const bool note = event.record.kind == port::Note::kKind || event.what == port::TraceWhat::kFault;
+    if (prints_notes_ && note) fmt::print("{}\n", line_of(event)), std::fflush(stdout);
+    if (faults_ != nullptr && event.what != port::TraceWhat::kFault) faults_->on_event(event);
+  }
+  void on_state(NodeId node, SlotId slot, const Digest128& digest) override { recorder_.on_state(node, slot, digest); }
+  void on_stream(std::uint32_t stream, std::string_view name) override { recorder_.on_stream(stream, name); }
+  void on_decision(const port::Decision& decision) override { recorder_.on_decision(decision); }
+
+ private:
+  record::Recorder& recorder_;
+  PlannedFaults* faults_ = nullptr;
+  bool prints_notes_ = false;
+};
+
+Result<std::unique_ptr<record::Recorder>> open_recorder(const NodeProgramOptions& options, const node::RoomPlan& room,
+                                                        std::uint64_t seed) {
+  record::RunInfo info;
+  info.scenario_name = room.scenario.name;
+  info.scenario_text = room.scenario.resolved;
+  info.program = "areal-node 0.1.0";
+  info.seed = seed;
+  info.overrides.emplace_back("profile", "calm");
+  info.overrides.emplace_back("backend", "gloo");
+  std::vector<record::NodeRow> nodes;
+  for (const node::RoomNode& node : room.nodes) {
+    nodes.push_back({node.id, node.name, std::string(to_text(node.role)), node.host, node::slot_names(room, node)});
+  }
+  KindTable kinds;
+  node::add_room_kinds(kinds);
+  sim::add_fault_kinds(kinds);
+  return record::Recorder::open(recording_file(options.folder, options.node, options.incarnation).string(), info, nodes,
+                                kinds);
+}
+
+// What a process is made of, in the order in which it is built; taken down in reverse.
+class NodeProcess {
+ public:
+  NodeProcess(NodeProgramOptions options, RunPaper paper, node::RoomPlan room)
+      : options_(std::move(options)), paper_(std::move(paper)), room_(std::move(room)) {}
+
+  // 0 when it can run.
+  int set_up() {
+    place_ = room_.find(options_.node);
+    if (place_ == nullptr) return fail(kRefused, "no node '" + options_.node + "' in the scenario");
+    auto loop = host::Loop::create(paper_.epoch);
+    if (!loop) return fail(kSystem, loop.error().detail);
+    loop_ = std::move(*loop);
+    auto recorder = open_recorder(options_, room_, paper_.seed);
+    if (!recorder) return fail(kSystem, recorder.error().detail);
+    recorder_ = std::move(*recorder);
+    sink_ = std::make_unique<NodeSink>(*recorder_, options_.prints_notes);
+    auto store = host::FileStore::open(options_.folder / "store");
+    if (!store) return fail(kSystem, store.error().detail);
+    store_ = std::make_unique<host::FileStore>(std::move(*store));
+    node_ = std::make_unique<node::Node>(place_->id, place_->name, node::protocols_of(room_, *place_));
+    auto faults = PlannedFaults::make(room_, place_->id, paper_.seed, *loop_, *sink_,
+                                      [this] { return ports_->next_seq(); });
+    if (!faults) return fail(kRefused, faults.error().detail);
+    faults_ = std::move(*faults);
+    faults_->set_order([](const sim::FaultAction& action) { order(action); });
+    if (place_->role == port::Role::kGuard) {
+      children_ = std::make_unique<ChildProcesses>(*loop_, room_, options_.folder, paper_.seed);
+    }
+    make_ports();
+    return connect();
+  }
+
+  int run() {
+    sink_->set_faults(faults_.get());
+    watch();
+    flush();
+    faults_->start();
+    ports_->start(options_.incarnation, options_.port, paper_.seed);
+    loop_->run();
+    return finish();
+  }
+
+ private:
+  static void order(const sim::FaultAction& action) {
+    FaultOrder order;
+    order.kill = action.act == sim::FaultAct::kKill;
+    order.node = action.node;
+    fmt::print("{}\n", line_of(order));
+    std::fflush(stdout);
+  }
+
+  void make_ports() {
+    host::RealPortsParts parts;
+    parts.loop = loop_.get();
+    parts.room = &room_;
+    parts.node = node_.get();
+    parts.sink = sink_.get();
+    parts.store = store_.get();
+    parts.faults = faults_.get();
+    parts.processes = children_.get();
+    host::RealComputeOptions compute;
+    compute.room = &room_;
+    compute.node = place_->id;
+    compute.seed = paper_.seed;
+    compute.checkpoints = options_.folder / "checkpoints";
+    ports_ = std::make_unique<host::RealPorts>(parts, std::move(compute));
+    groups_ = gloo_backend({(options_.folder / "rendezvous").string(), fmt::format("run{:x}", paper_.run),
+                            paper_.address})([this](host::GroupNews news) {
+      loop_->post([this, news = std::move(news)]() mutable { ports_->take_news(std::move(news)); });
+    });
+    ports_->set_groups(groups_.get());
+  }
+
+  int connect() {
+    auto secret = host::read_secret(secret_file(options_.folder).string());
+    if (!secret) return fail(kSystem, secret.error().detail);
+    book_ = std::make_unique<host::RunDirectory>(options_.folder.string());
+    host::LinksOptions links;
+    links.self = {place_->id, options_.incarnation};
+    links.run = paper_.run;
+    links.address = paper_.address;
+    links.port = options_.port;
+    host::LinkHandlers handlers;
+    handlers.on_message = [this](const host::Identity& from, std::span<const std::uint8_t> bytes) {
+      return ports_->take_message(from, bytes);
+    };
+    handlers.on_report = [this](const host::LinkReport& report) {
+      fmt::print(stderr, "areal-node: {}: refused {} from {}\n", place_->name, to_text(report.reason), report.remote);
+    };
+    auto opened = host::Links::open(*loop_, *book_, *secret, links, std::move(handlers));
+    if (!opened) return fail(kSystem, opened.error().detail);
+    links_ = std::move(*opened);
+    ports_->set_links(links_.get());
+    const Status published = book_->publish(place_->id, {paper_.address, links_->port(), options_.incarnation});
+    return published ? 0 : fail(kSystem, published.error().detail);
+  }
+
+  void watch() {
+    if (told_to_end != 0) {
+      if (children_ != nullptr) children_->end_all();
+      loop_->stop();
+      return;
+    }
+    loop_->arm(10_ms, [this] { watch(); });
+  }
+
+  void flush() {
+    recorder_->flush();
+    loop_->arm(kFlushEvery, [this] { flush(); });
+  }
+
+  int finish() {
+    groups_.reset();
+    links_.reset();
+    ports_.reset();
+    record::RunEnd end;
+    end.verdict = "ended";
+    const Status finished = recorder_->finish(end);
+    return finished ? 0 : fail(kSystem, finished.error().detail);
+  }
+
+  NodeProgramOptions options_;
+  RunPaper paper_;
+  node::RoomPlan room_;
+  const node::RoomNode* place_ = nullptr;
+  std::unique_ptr<host::Loop> loop_;
+  std::unique_ptr<record::Recorder> recorder_;
+  std::unique_ptr<NodeSink> sink_;
+  std::unique_ptr<host::FileStore> store_;
+  std::unique_ptr<node::Node> node_;
+  std::unique_ptr<PlannedFaults> faults_;
+  std::unique_ptr<ChildProcesses> children_;
+  std::unique_ptr<host::RealPorts> ports_;
+  std::unique_ptr<host::RunDirectory> book_;
+  std::unique_ptr<host::GroupBackend> groups_;
+  std::unique_ptr<host::Links> links_;
+};
+
+}  // namespace
+
+int run_node(const NodeProgramOptions& options) {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  auto paper = read_paper(options.folder);
+  if (!paper) return fail(kRefused, paper.error().detail);
+  const config::ReadScenario read = config::read_scenario_file(scenario_file(options.folder).string());
+  if (!read.scenario) return fail(kRefused, config::refusal_text(scenario_file(options.folder).string(), read.problems));
+  auto room = node::plan_room(*read.scenario, {});
+  if (!room) return fail(kRefused, room.error().detail);
+  NodeProcess process(options, std::move(*paper), std::move(*room));
+  if (const int status = process.set_up(); status != 0) return status;
+  return process.run();
+}
+
+}  // namespace areal::real
