@@ -73,10 +73,37 @@ void pack_delta(const TinyStream& stream, const PackedUpdates& updates, DType wi
   });
 }
 
-std::uint8_t replica_kind_of(const RoomPlan& room, std::uint32_t train_rank, const port::PostBatch& batch) {
+// The kinds of parts that a reduction's group holds the copies of: both, where there is one set of copies.
+std::vector<std::uint8_t> kinds_of(const RoomPlan& room, std::uint32_t train_rank, const port::PostBatch& batch) {
   const auto& places = room.reconstruct->ranks[train_rank].places;
-  const std::uint64_t replica = batch.group.value & 0xFFFF;
-  return places[0].group == replica ? 0 : 1;
+  std::vector<std::uint8_t> kinds;
+  for (std::uint8_t kind = 0; kind < places.size(); ++kind) {
+    if (batch.group == proto::replica_group(proto::epoch_of_side(batch.group), places[kind].group)) kinds.push_back(kind);
+  }
+  return kinds;
+}
+
+// REQUIRES: from.size() >= count.
+template <class T>
+std::vector<T> take_front(std::span<const T>& from, std::size_t count) {
+  std::vector<T> front(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(count));
+  from = from.subspan(count);
+  return front;
+}
+
+// Gives each kind its part of the sums back; false if they have another length.
+bool take_sums(TinyDelta& delta, std::span<const std::uint8_t> kinds, std::uint32_t window,
+               const BatchPayload& payload) {
+  std::span<const float> corrections = payload.sums;
+  std::span<const std::int64_t> statuses = payload.statuses;
+  for (const std::uint8_t kind : kinds) {
+    const TinyDelta::WindowSums own = delta.window_sums(window, kind);
+    if (corrections.size() < own.corrections.size() || statuses.size() < own.statuses.size()) return false;
+    const TinyDelta::WindowSums sums{take_front(corrections, own.corrections.size()),
+                                     take_front(statuses, own.statuses.size())};
+    if (!delta.take_sums(window, kind, sums)) return false;
+  }
+  return corrections.empty() && statuses.empty();
 }
 
 }  // namespace
@@ -107,10 +134,11 @@ BatchPayload TinySenderPayload::make(const RoomPlan& room, const TinyTrainRank& 
   const std::uint32_t transfer_rank = rank.trainer().transfer_rank();
   const std::uint32_t train_rank = transfer_rank - room.cluster.infer_world();
   if (batch.kind == port::BatchKind::kReduce) {
-    TinyDelta::WindowSums sums =
-        rank.trainer().delta().window_sums(batch.part, replica_kind_of(room, train_rank, batch));
-    payload.sums = std::move(sums.corrections);
-    payload.statuses = std::move(sums.statuses);
+    for (const std::uint8_t kind : kinds_of(room, train_rank, batch)) {
+      const TinyDelta::WindowSums sums = rank.trainer().delta().window_sums(batch.part, kind);
+      payload.sums.insert(payload.sums.end(), sums.corrections.begin(), sums.corrections.end());
+      payload.statuses.insert(payload.statuses.end(), sums.statuses.begin(), sums.statuses.end());
+    }
     return payload;
   }
   const DType wire = wire_of(room, transfer_rank, batch);
@@ -136,8 +164,7 @@ PayloadEnd TinySenderPayload::take(const RoomPlan& room, TinyTrainRank& rank, co
   const std::uint32_t transfer_rank = rank.trainer().transfer_rank();
   const std::uint32_t train_rank = transfer_rank - room.cluster.infer_world();
   if (batch.kind == port::BatchKind::kReduce) {
-    end.fits = rank.trainer().delta().take_sums(batch.part, replica_kind_of(room, train_rank, batch),
-                                                {payload.sums, payload.statuses});
+    end.fits = take_sums(rank.trainer().delta(), kinds_of(room, train_rank, batch), batch.part, payload);
   } else if (batch.round == port::Round::kCounts) {
     const auto wire = static_cast<std::size_t>(wire_of(room, transfer_rank, batch));
     for (const PackedStream& stream : rank.packed().streams) {

@@ -20,6 +20,9 @@ constexpr GroupId control_group(Epoch epoch) { return {std::uint64_t{epoch} * 2 
 // Of the training side. REQUIRES: epoch < 2^16 and replica < 2^16.
 constexpr GroupId train_group(Epoch epoch) { return {(std::uint64_t{1} << 32) | (std::uint64_t{epoch} << 16)}; }
 constexpr GroupId replica_group(Epoch epoch, std::uint32_t replica) { return {train_group(epoch).value | replica}; }
+constexpr bool is_side_group(GroupId group) { return group.value >> 32 == 1; }
+// REQUIRES: is_side_group(group).
+constexpr Epoch epoch_of_side(GroupId group) { return static_cast<Epoch>((group.value >> 16) & 0xFFFF); }
 
 // Names one meeting of a control group: every use has its own, so that none can be mistaken for an earlier one.
 enum class MeetingKind : std::uint8_t { kLiveness = 1, kVerify = 2, kFinish = 3, kNeed = 4, kMasks = 5, kMode = 6 };

@@ -15,9 +15,6 @@ constexpr Duration kRendezvousTime = 20_ms;
 constexpr Duration kMeetingTime = 1_ms;
 constexpr Duration kAbortTime = 5_ms;
 
-// REQUIRES: a group of the training side.
-Epoch epoch_of(GroupId group) { return static_cast<Epoch>((group.value >> 16) & 0xFFFF); }
-
 bool is_payload(port::BatchKind kind) { return kind == port::BatchKind::kSend || kind == port::BatchKind::kReceive; }
 
 }  // namespace
@@ -115,8 +112,9 @@ void World::reduce_window(const Group& group, std::size_t index) {
   for (const GroupMember& member : group.members) {
     members.push_back(&trainers_[room_->node(member.node).train_rank].trainer().delta());
   }
+  if (!proto::is_side_group(group.id)) return;  // The norm of a training step has no window.
   for (std::uint8_t kind = 0; kind < proto::kReplicaKinds; ++kind) {
-    const bool mine = group.id == proto::replica_group(epoch_of(group.id), places[kind].group);
+    const bool mine = group.id == proto::replica_group(proto::epoch_of_side(group.id), places[kind].group);
     if (mine) node::TinyDelta::reduce(members, group.members.front().batches[index].part, kind);
   }
 }

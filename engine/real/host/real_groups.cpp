@@ -21,7 +21,7 @@ void RealPorts::join(SlotId slot, const port::JoinGroup& effect) {
 
 // Batches that carry weights or sums of them; the others are words alone.
 bool RealPorts::moves_weights(const port::PostBatch& batch) const {
-  if (batch.kind == port::BatchKind::kReduce) return !proto::is_training_group(batch.group);
+  if (batch.kind == port::BatchKind::kReduce) return proto::is_side_group(batch.group);
   return is_transfer(batch.kind) && batch.buffer.value != 0;
 }
 
