@@ -245,7 +245,7 @@ class TrainLoop {
   std::uint32_t lost_tries_ = 0;  // Of one update: those that failed because a rank was lost.
   bool repairing_ = false;        // The published version is moved again.
   Version lost_ = 0;          // The version that engines were last said to have lost; 0: none since the last update.
-  Version offered_ = 0;       // The highest version of this history that engines may hold.
+  Version offered_ = 0;       // The highest version that engines may hold, or others may know, of any history.
   bool announced_ = false;    // The router was told of version 0.
   bool gate_used_ = false;    // Generation may be paused.
   bool going_on_ = false;     // Generation is continued because of a recovery, not of an update.

@@ -110,7 +110,6 @@ void TrainLoop::on_updated(Outcome outcome, Outbox& out) {
   const UpdateVerdict verdict = after_update_(outcome);
   if (verdict == UpdateVerdict::kPublish) {
     tries_ = lost_tries_ = 0;
-    if (repairing_) offered_ = version_;  // All engines hold it: nothing newer is left of what was rolled back.
     return leave_update(out);
   }
   // Either the news of a dead training rank is on its way, or the gateway is still at work for an earlier epoch.
@@ -177,6 +176,7 @@ void TrainLoop::on_fanned_out(Outbox& out) {
     tries_ = 0;
     if (!repairing_) return clear(out);
     repairing_ = false;
+    offered_ = version_;  // All hold it and know it: nothing newer is left of what was rolled back.
     out.tell(kPoolSlot, ResumePool{});
     begin_step(out);
   } else {

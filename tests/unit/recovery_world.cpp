@@ -165,6 +165,7 @@ void RecoveryWorld::told(const port::Tell& tell) {
     EXPECT_FALSE(gate_paused_);
     if (!published.empty()) {  // What engines hold is what tokens are counted as.
       EXPECT_EQ(published.back().version, pool_version_);
+      EXPECT_EQ(announced_[2].version, pool_version_) << "the router knows no engine of another version";
     }
     pool_paused_ = false;
   });
