@@ -49,7 +49,7 @@ HEAVY_HEADERS = [
     (r"torch/|ATen/|c10/", ["engine/real/accel/*.cpp"]),
     (r"cuda|cublas|cudnn", ["engine/real/accel/*.cpp", "engine/real/accel/*.cu", "engine/delta/cuda/*.cu"]),
     (r"nccl", ["engine/real/accel/*.cpp"]),
-    (r"gloo/", ["engine/real/accel/*.cpp"]),
+    (r"gloo/", ["engine/real/accel/*.cpp", "bench/transport_bench.cpp"]),
     (r"asio", ["engine/real/host/*.cpp"]),
     (r"yaml-cpp/", ["engine/config/*yaml*.cpp", "engine/config/scenario*.cpp", "tests/*.cpp"]),
     (r"sqlite3\.h|zstd", ["replay/record/*.cpp", "tests/*.cpp"]),
