@@ -18,8 +18,8 @@ namespace areal::host {
 namespace {
 
 constexpr int kNotRun = 127;  // As shells say it.
-constexpr std::array<std::string_view, 6> kSteps{"parent", "process group", "descriptors", "working folder", "signals",
-                                                 "program"};
+constexpr std::array<std::string_view, 6> kSteps{"parent",         "process group", "descriptors",
+                                                 "working folder", "signals",       "program"};
 enum Step : std::int32_t { kParent, kGroup, kDescriptors, kFolder, kSignals, kProgram };
 
 struct Pipe {
@@ -142,7 +142,8 @@ Result<StartedChild> start_child(const ProcessRecipe& recipe) {
   StartedChild child;
   Descriptor written;
   if (recipe.output == ProcessOutput::kFile) {
-    written = Descriptor(::open(recipe.output_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, S_IRUSR | S_IWUSR));
+    written =
+        Descriptor(::open(recipe.output_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, S_IRUSR | S_IWUSR));
     if (!written.is_open()) return errno_error(recipe.output_file.string());
   } else if (recipe.output == ProcessOutput::kPipe) {
     auto pipe = make_pipe();
@@ -162,7 +163,8 @@ Result<StartedChild> start_child(const ProcessRecipe& recipe) {
 
 std::string trouble_text(const Descriptor& trouble) {
   StartTrouble found;
-  if (!trouble.is_open() || ::read(trouble.number(), &found, sizeof found) != static_cast<ssize_t>(sizeof found)) return {};
+  if (!trouble.is_open() || ::read(trouble.number(), &found, sizeof found) != static_cast<ssize_t>(sizeof found))
+    return {};
   AREAL_CHECK(found.step >= 0 && found.step < static_cast<std::int32_t>(kSteps.size()));
   return std::string(kSteps[static_cast<std::size_t>(found.step)]) + ": " +
          std::error_code(found.error, std::generic_category()).message();

@@ -22,7 +22,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr Duration kKillWait = 1_s;  // spec/transfer.md 6.1
+constexpr Duration kKillWait = 1_s;     // spec/transfer.md 6.1
 constexpr Duration kLookAgain = 10_ms;  // For descendants that outlive the child.
 
 // Readable when the child has ended. A child that ended already may have no pidfd (spec/transfer.md 6.2): then it is

@@ -24,11 +24,11 @@ namespace areal::host {
 enum class ProcessOutput : std::uint8_t { kInherit, kFile, kPipe };
 
 struct ProcessRecipe {
-  std::vector<std::string> argv;                    // The program is looked up in PATH if it has no slash.
-  std::vector<config::Variable> environment{};      // Laid over the environment of this process.
-  std::filesystem::path working_folder{};           // Empty: that of this process.
-  ProcessOutput output = ProcessOutput::kInherit;   // Where both output and errors go.
-  std::filesystem::path output_file{};              // kFile: appended to.
+  std::vector<std::string> argv;                   // The program is looked up in PATH if it has no slash.
+  std::vector<config::Variable> environment{};     // Laid over the environment of this process.
+  std::filesystem::path working_folder{};          // Empty: that of this process.
+  ProcessOutput output = ProcessOutput::kInherit;  // Where both output and errors go.
+  std::filesystem::path output_file{};             // kFile: appended to.
 };
 
 struct Exit {

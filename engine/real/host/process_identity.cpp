@@ -55,7 +55,9 @@ std::optional<ProcessInfo> parse_process(std::string_view line) {
   return info;
 }
 
-std::optional<ProcessInfo> read_process(pid_t pid) { return parse_process(read_text(fmt::format("/proc/{}/stat", pid))); }
+std::optional<ProcessInfo> read_process(pid_t pid) {
+  return parse_process(read_text(fmt::format("/proc/{}/stat", pid)));
+}
 
 ProcessIdentity own_identity() {
   const auto info = read_process(::getpid());

@@ -1,4 +1,5 @@
-// Who a process is: its pid and when it started, so that another process with the pid of a dead one is not taken for it.
+// Who a process is: its pid and when it started, so that another process with the pid of a dead one is not taken for
+// it.
 //
 // From /proc. Free functions without state, safe on any thread; what they say may be old a moment later.
 #pragma once

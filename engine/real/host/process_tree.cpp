@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr Duration kKillWait = 1_s;  // spec/transfer.md 6.1
+constexpr Duration kKillWait = 1_s;        // spec/transfer.md 6.1
 constexpr std::int64_t kLookAgainMs = 10;  // For members that no pidfd tells of.
 
 int open_pidfd(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
