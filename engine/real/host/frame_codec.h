@@ -18,7 +18,7 @@ namespace areal::host {
 inline constexpr std::uint32_t kFrameMagic = 0x4C524141;  // "AARL" on the wire.
 inline constexpr std::uint16_t kFrameVersion = 1;
 inline constexpr std::size_t kFrameHeaderBytes = 32;
-inline constexpr std::size_t kMaxPayloadBytes = 64 * 1024;
+inline constexpr std::size_t kMaxPayloadBytes = std::size_t{64} * 1024;
 
 enum class FrameKind : std::uint8_t { kClientHello, kServerHello, kClientProof, kMessage, kRefuse };
 constexpr std::array<std::string_view, 5> enum_names(FrameKind /*tag*/) {

@@ -63,11 +63,8 @@ std::optional<Handshake::Reply> Handshake::refuse(Refusal reason) {
 std::optional<Handshake::Reply> Handshake::start() {
   AREAL_CHECK(state_ == State::kStart);
   if (!is_client()) return std::nullopt;
-  client_hello_ = encode_fields(ClientHello{.version = setup_.version,
-                                            .run = setup_.run,
-                                            .from = setup_.self,
-                                            .called = *setup_.called,
-                                            .nonce = setup_.nonce});
+  client_hello_ = encode_fields(ClientHello{
+      .version = setup_.version, .run = setup_.run, .from = setup_.self, .called = peer_, .nonce = setup_.nonce});
   state_ = State::kAwaitServerHello;
   return Reply{FrameKind::kClientHello, client_hello_};
 }
@@ -118,9 +115,9 @@ std::optional<Handshake::Reply> Handshake::take_server_hello(std::span<const std
   const auto hello = decode_fields<ServerHello>(fields);
   if (!hello) return refuse(Refusal::kBadPayload);
   if (hello->run != setup_.run) return refuse(Refusal::kWrongRun);
-  const bool fits_incarnation =
-      setup_.called->incarnation == 0 || hello->from.incarnation == setup_.called->incarnation;
-  if (hello->from.node != setup_.called->node || !fits_incarnation) return refuse(Refusal::kWrongPeer);
+  // Until here the peer is whom we called.
+  const bool fits_incarnation = peer_.incarnation == 0 || hello->from.incarnation == peer_.incarnation;
+  if (hello->from.node != peer_.node || !fits_incarnation) return refuse(Refusal::kWrongPeer);
   server_hello_.assign(fields.begin(), fields.end());
   if (!equal_secretly(mac(kServerProof), payload.last(sizeof(Mac256)))) return refuse(Refusal::kWrongSecret);
   peer_ = hello->from;

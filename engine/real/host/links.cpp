@@ -13,7 +13,7 @@ namespace {
 using ConnectionId = std::uint64_t;  // 0: none.
 
 // How many bytes are sealed for one write.
-constexpr std::size_t kBatchBytes = 64 * 1024;
+constexpr std::size_t kBatchBytes = std::size_t{64} * 1024;
 
 struct Connection {
   ConnectionId id = 0;
@@ -59,7 +59,7 @@ struct Links::Impl {
   // Closes; a route that lost its connection tries again if something waits.
   void close(Connection& connection);
   void evict_strangers();
-  void report(LinkReport report, std::uint64_t times = 1);
+  void report(const LinkReport& report, std::uint64_t times = 1);
 
   [[nodiscard]] Connection* find(ConnectionId id);
   [[nodiscard]] Route& route_to(NodeId node);
@@ -104,7 +104,7 @@ std::size_t Links::Impl::count_strangers() const {
       connections, [](const auto& entry) { return entry.second->is_inbound && !entry.second->channel.is_open(); }));
 }
 
-void Links::Impl::report(LinkReport report, std::uint64_t times) {
+void Links::Impl::report(const LinkReport& report, std::uint64_t times) {
   if (times == 0) return;
   counts.refused[static_cast<std::size_t>(report.reason)] += times;
   const std::int64_t second = loop.now().ns / Duration{1_s}.ns;
@@ -170,9 +170,9 @@ void Links::Impl::connect(NodeId node) {
   Route& route = route_to(node);
   if (route.connection != 0 || route.retry.number != 0) return;
   const std::optional<PeerAddress> address = book.find(node);
-  std::optional<Connection> made;
-  if (address) made = make_connection(Identity{node, address->incarnation});
-  if (!made) {
+  const Identity called{node, address ? address->incarnation : 0};
+  std::optional<Connection> made = address ? make_connection(called) : std::nullopt;
+  if (!address || !made) {
     retry_later(node, route);
     report({.reason = Refusal::kPeerUnknown, .peer = {node, 0}, .remote = {}});
     return;
@@ -292,14 +292,14 @@ void Links::Impl::pump(Connection& connection) {
 }
 
 void Links::Impl::refuse(Connection& connection, Refusal reason) {
-  LinkReport told{.reason = reason,
-                  .peer_reason = connection.channel.peer_reason(),
-                  .peer = connection.channel.peer(),
-                  .is_inbound = connection.is_inbound,
-                  .remote = connection.stream->remote()};
+  const LinkReport told{.reason = reason,
+                        .peer_reason = connection.channel.peer_reason(),
+                        .peer = connection.channel.peer(),
+                        .is_inbound = connection.is_inbound,
+                        .remote = connection.stream->remote()};
   connection.stream->close_saying(connection.out);
   close(connection);
-  report(std::move(told));
+  report(told);
 }
 
 void Links::Impl::close(Connection& connection) {

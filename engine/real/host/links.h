@@ -33,7 +33,7 @@ struct LinksOptions {
   std::uint16_t port = 0;             // 0: any free one.
   // For one peer.
   std::size_t queue_messages = 4096;
-  std::size_t queue_bytes = 4 * 1024 * 1024;
+  std::size_t queue_bytes = std::size_t{4} * 1024 * 1024;
   Duration message_age = 10_s;
   // For connections that have not proved themselves; the deadline counts from the first attempt to connect.
   std::size_t strangers = 64;

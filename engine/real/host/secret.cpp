@@ -6,33 +6,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
-#include <system_error>
 
 #include "engine/base/bytes.h"
+#include "engine/real/host/descriptor.h"
 
 namespace areal::host {
 namespace {
-
-class File {
- public:
-  explicit File(int number) : number_(number) {}
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() {
-    if (number_ >= 0) ::close(number_);
-  }
-  [[nodiscard]] int number() const { return number_; }
-
- private:
-  int number_;
-};
-
-Error io_error(const std::string& path) {
-  return {Errc::kIo, path + ": " + std::error_code(errno, std::generic_category()).message()};
-}
 
 Result<Secret> checked(std::vector<std::uint8_t> bytes, const std::string& source) {
   while (!bytes.empty() && (bytes.back() == '\n' || bytes.back() == '\r')) bytes.pop_back();
@@ -47,7 +30,7 @@ Result<Secret> checked(std::vector<std::uint8_t> bytes, const std::string& sourc
 // Looks at the open file, so that it cannot be another one than is read.
 Status check_owner_only(int number, const std::string& path) {
   struct stat info{};
-  if (::fstat(number, &info) != 0) return io_error(path);
+  if (::fstat(number, &info) != 0) return errno_error(path);
   if (!S_ISREG(info.st_mode)) return Error{Errc::kInvalid, path + ": a secret is a plain file"};
   if (info.st_uid != ::geteuid() && info.st_uid != 0) return Error{Errc::kInvalid, path + ": belongs to another user"};
   if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
@@ -58,15 +41,15 @@ Status check_owner_only(int number, const std::string& path) {
 
 Result<Secret> read_file(const std::string& path) {
   // O_NONBLOCK: a pipe without a writer must not hang the start.
-  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.number() < 0) return io_error(path);
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.is_open()) return errno_error(path);
   AREAL_TRY(check_owner_only(file.number(), path));
   std::vector<std::uint8_t> bytes(kMaxSecretBytes + 3);  // A line end, and a byte that shows that it is too long.
   std::size_t size = 0;
   while (size < bytes.size()) {
     const ssize_t got = ::read(file.number(), bytes.data() + size, bytes.size() - size);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return io_error(path);
+    if (got < 0) return errno_error(path);
     if (got == 0) break;
     size += static_cast<std::size_t>(got);
   }
@@ -93,13 +76,13 @@ Status make_secret_file(const std::string& path) {
   std::string text;
   for (const std::uint8_t byte : random) text += {kDigits[byte >> 4], kDigits[byte & 15]};
   text += '\n';
-  const File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
-  if (file.number() < 0) return io_error(path);
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (!file.is_open()) return errno_error(path);
   const ssize_t written = ::write(file.number(), text.data(), text.size());
   const bool is_whole = written == static_cast<ssize_t>(text.size());
   OPENSSL_cleanse(random.data(), random.size());
   OPENSSL_cleanse(text.data(), text.size());
-  if (!is_whole) return io_error(path);
+  if (!is_whole) return errno_error(path);
   return Unit{};
 }
 
