@@ -63,28 +63,41 @@ void RecoveryJudge::on_restored(const port::TraceEvent& event, const port::Check
          out);
 }
 
-void RecoveryJudge::on_info(const port::TraceEvent& event, const port::CheckpointInfo& info, Violations& out) {
-  if (info.restored) {
-    restored_ = {info, event.seq};
-    const port::CheckpointInfo& written = info_.said;
-    const bool same = written.version == info.version && written.step == info.step && written.slot == info.slot &&
-                      written.accepted == info.accepted;
-    if (info_.seq == 0 || same) return;
-    return report(event, InvariantId::kInv17, info.version, info_.seq,
-                  say(" read information of version ", info.version, ", step ", info.step, ", slot ", info.slot, ", ",
-                      info.accepted, " accepted; written were version ", written.version, ", step ", written.step,
-                      ", slot ", written.slot, ", ", written.accepted),
-                  out);
-  }
-  info_ = {info, event.seq};
+std::string RecoveryJudge::missing_parts(const port::CheckpointInfo& info) const {
   std::string missing;
   for (const JudgeNode& node : setup_->nodes) {
     if (node.train_rank == kNoRank) continue;
     const Part* part = parts_.find({info.slot, node.train_rank});
-    const bool whole =
-        part != nullptr && part->said.version == info.version && part->said.training_epoch == info.training_epoch;
+    // Whoever reads information back says so in a later training epoch than that of the parts.
+    const bool whole = part != nullptr && part->said.version == info.version &&
+                       (info.restored || part->said.training_epoch == info.training_epoch);
     if (!whole) missing += " " + node.name;
   }
+  return missing;
+}
+
+void RecoveryJudge::on_info_read(const port::TraceEvent& event, const port::CheckpointInfo& info, Violations& out) {
+  restored_ = {info, event.seq};
+  const port::CheckpointInfo& written = info_.said;
+  const bool newer = info_.seq == 0 || (info.version > written.version && info.slot != written.slot);
+  if (newer && missing_parts(info).empty()) {
+    info_ = {info, event.seq};
+    return;
+  }
+  const bool same = written.version == info.version && written.step == info.step && written.slot == info.slot &&
+                    written.accepted == info.accepted;
+  if (info_.seq == 0 || same) return;
+  report(event, InvariantId::kInv17, info.version, info_.seq,
+         say(" read information of version ", info.version, ", step ", info.step, ", slot ", info.slot, ", ",
+             info.accepted, " accepted; written were version ", written.version, ", step ", written.step, ", slot ",
+             written.slot, ", ", written.accepted),
+         out);
+}
+
+void RecoveryJudge::on_info(const port::TraceEvent& event, const port::CheckpointInfo& info, Violations& out) {
+  if (info.restored) return on_info_read(event, info, out);
+  info_ = {info, event.seq};
+  const std::string missing = missing_parts(info);
   if (missing.empty()) return;
   report(
       event, InvariantId::kRecAtomic, info.version, 0,

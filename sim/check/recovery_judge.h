@@ -2,7 +2,9 @@
 // on from there.
 //
 // A checkpoint is the ranks' parts in one slot and the info that names it; the info comes last and stays true. What was
-// written before the trace began is unknown and not compared.
+// written before the trace began is unknown and not compared. A write of the info that nobody waited for any more,
+// because a rank died, may have come to its end: it counts if it is read back and names a whole checkpoint that is
+// newer. Not thread-safe.
 #pragma once
 #include "sim/check/flat.h"
 #include "sim/check/incarnations.h"
@@ -31,6 +33,9 @@ class RecoveryJudge final : public JudgeOf<RecoveryJudge> {
 
   void on_rank(const port::TraceEvent& event, const port::CheckpointRank& part, Violations& out);
   void on_restored(const port::TraceEvent& event, const port::CheckpointRank& part, Violations& out) const;
+  // Trainers whose part of the checkpoint that `info` names was not written.
+  [[nodiscard]] std::string missing_parts(const port::CheckpointInfo& info) const;
+  void on_info_read(const port::TraceEvent& event, const port::CheckpointInfo& info, Violations& out);
   void on_info(const port::TraceEvent& event, const port::CheckpointInfo& info, Violations& out);
   void on_world(const port::TraceEvent& event, const port::TrainingWorldChanged& world, Violations& out);
   void on_trained(const port::TraceEvent& event, const port::StepTrained& trained, Violations& out);

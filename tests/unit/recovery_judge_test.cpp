@@ -74,6 +74,23 @@ TEST(RecoveryJudge, InformationThatIsReadBackWrongly) {
   EXPECT_TRUE(trace.found(InvariantId::kInv17, kController, 2));
 }
 
+// A rank died while the information was written; the write came to its end all the same, and nobody said so.
+TEST(RecoveryJudge, InformationThatWasWrittenWhenNobodyWaitedForIt) {
+  Trace whole = saved();
+  for (std::uint32_t rank = 0; rank < 2; ++rank) save(whole, 3, rank, 1);
+  write_info(whole, 3, 1, true);
+  change_world(whole, 2, 3);
+  EXPECT_EQ(whole.names(), "");
+  save(whole, 4, 0, 0, 2);
+  EXPECT_EQ(whole.names(), "") << "the information names the other slot now";
+  save(whole, 4, 0, 1, 2);
+  EXPECT_EQ(whole.names(), "INV-REC-ATOMIC");
+  Trace partly = saved();
+  save(partly, 3, 0, 1);
+  write_info(partly, 3, 1, true);
+  EXPECT_EQ(partly.names(), "INV-17");
+}
+
 TEST(RecoveryJudge, InformationBeforeAllHaveSaved) {
   Trace trace = saved();
   save(trace, 3, 0, 1);
