@@ -21,7 +21,9 @@ bool explains(AnchorCause cause, port::FullReason reason) {
     case AnchorCause::kInterval:
       return reason == kAnchorInterval;
     case AnchorCause::kInversion:
-      return reason == kInversionError || reason == kInversionInfeasible || reason == kInitialFull;
+      // kCommitFailed: what was acknowledged could not be recorded.
+      return reason == kInversionError || reason == kInversionInfeasible || reason == kInitialFull ||
+             reason == kCommitFailed;
   }
   return false;
 }

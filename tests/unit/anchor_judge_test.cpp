@@ -212,6 +212,19 @@ TEST(AnchorJudge, FailedReconstructionMayMakeAnUpdateFull) {
   }
 }
 
+// What was acknowledged is not on record then: the next update is full for that reason.
+TEST(AnchorJudge, AcknowledgementThatCouldNotBeRecordedMakesTheNextUpdateFull) {
+  for (const bool fails : {true, false}) {
+    DeltaTrace trace = seeded();
+    port::ComputeDone marked;
+    marked.what = port::ComputeKind::kMarkSynced;
+    marked.outcome = fails ? port::Outcome::kFailed : port::Outcome::kOk;
+    trace.input(kTrain[0], marked);
+    trace.update(full_update(2, FullReason::kCommitFailed));
+    EXPECT_EQ(trace.names(), fails ? "" : "INV-ANCHOR-CAUSE");
+  }
+}
+
 TEST(AnchorJudge, OneAnchorForEachFullUpdateAndNoneForADelta) {
   for (const std::uint32_t anchors : {0U, 1U, 2U}) {
     DeltaTrace trace;
