@@ -207,7 +207,8 @@ std::vector<PackedUpdates> TinyDelta::pack(std::span<const std::uint32_t> wire) 
   sources.reserve(parts.size());
   for (const TinyPart& part : parts) {
     // Values are sent as they were cast for the wire, so both sides of a cast have the same dtype here.
-    sources.push_back({true, delta::change_mask(std::span(mask_).subspan(part.first, part.count)),
+    sources.push_back({true,
+                       delta::change_mask(std::span(mask_).subspan(part.first, part.count)),
                        {part.wire, {}, wire.subspan(part.first, part.count)}});
   }
   std::vector<PackedUpdates> packed;

@@ -64,8 +64,8 @@ class TinyDelta {
   // Sums up the corrections and statuses of one kind of part over the members of a replica group.
   // REQUIRES: all hold the same parts in this window, and have inverted it.
   static void reduce(std::span<TinyDelta* const> members, std::uint32_t window, std::uint8_t replica_kind);
-  // What this rank adds to the sums of one window and kind, and the sums it reads back, in the same order: corrections of
-  // all its elements, and three words of status a parameter. take_sums() refuses other lengths.
+  // What this rank adds to the sums of one window and kind, and the sums it reads back, in the same order: corrections
+  // of all its elements, and three words of status a parameter. take_sums() refuses other lengths.
   struct WindowSums {
     std::vector<float> corrections;
     std::vector<std::int64_t> statuses;
@@ -100,12 +100,12 @@ class TinyDelta {
   TinyShapePtr shape_;
   std::uint32_t rank_ = 0;
   delta::Detector detector_;
-  std::vector<delta::Watermark> captured_;      // By part.
-  std::vector<delta::ParameterState> states_;   // By part, as captured.
-  std::vector<std::uint32_t> corrections_;      // Bits of fp32, by local element.
-  std::vector<delta::ReducedStatus> sums_;      // By part; of this rank alone until reduced.
-  std::vector<Local> locals_;                   // By part.
-  std::vector<std::uint8_t> mask_;              // By local element.
+  std::vector<delta::Watermark> captured_;     // By part.
+  std::vector<delta::ParameterState> states_;  // By part, as captured.
+  std::vector<std::uint32_t> corrections_;     // Bits of fp32, by local element.
+  std::vector<delta::ReducedStatus> sums_;     // By part; of this rank alone until reduced.
+  std::vector<Local> locals_;                  // By part.
+  std::vector<std::uint8_t> mask_;             // By local element.
 };
 
 }  // namespace areal::node

@@ -27,7 +27,8 @@ struct TinyPart {
   std::uint32_t count = 0;
   DType storage = DType::kBf16;
   DType wire = DType::kBf16;
-  // Training side: the slice of this part whose optimizer state the rank owns, and with which copies it shares the rest.
+  // Training side: the slice of this part whose optimizer state the rank owns, and with which copies it shares the
+  // rest.
   std::uint32_t owned_first = 0;  // Counted from the part's own first.
   std::uint32_t owned_count = 0;
   std::uint8_t replica_kind = 0;

@@ -31,8 +31,7 @@ class TinyTrainRank {
   TinyTrainRank(TinyShapePtr shape, std::uint32_t train_rank) : rank_(train_rank), trainer_(std::move(shape), rank_) {}
 
   // `cut_short`: it fails before it has any effect. Checkpoints are read from and written to `slots`.
-  port::ComputeDone work(const RoomPlan& room, const port::StartCompute& asked, bool cut_short,
-                         TinyCheckpoints& slots);
+  port::ComputeDone work(const RoomPlan& room, const port::StartCompute& asked, bool cut_short, TinyCheckpoints& slots);
 
   [[nodiscard]] const TinyTrainer& trainer() const { return trainer_; }
   TinyTrainer& trainer() { return trainer_; }

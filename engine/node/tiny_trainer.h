@@ -1,8 +1,8 @@
 // One training rank that really trains a small live model: fp32 master weights, AdamW, gradients from a seed.
 //
 // Version 0 and gradients are pure functions of (tensor name, element, seed, step), so data-parallel copies and every
-// layout stay bit-equal. Weights start at 2^-8 to 2^-4 (0.0039 to 0.0625), where a step of 3e-6 is between a tenth and a
-// hundredth of a bf16 gap: about one bf16 weight in twenty changes at a step. A copyable value; not thread-safe.
+// layout stay bit-equal. Weights start at 2^-8 to 2^-4 (0.0039 to 0.0625), where a step of 3e-6 is between a tenth and
+// a hundredth of a bf16 gap: about one bf16 weight in twenty changes at a step. A copyable value; not thread-safe.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -44,7 +44,9 @@ class TinyTrainer {
   // Back to version 0 with fresh optimizer state; nothing is known of what receivers hold.
   void load();
   // One AdamW step at the configured learning rate, which makes the next version. Returns digest().
-  Digest128 step(std::uint64_t batch_seed) { return advance(version_ + 1, batch_seed, 1, shape_->optimizer.learning_rate); }
+  Digest128 step(std::uint64_t batch_seed) {
+    return advance(version_ + 1, batch_seed, 1, shape_->optimizer.learning_rate);
+  }
   // `steps` AdamW steps, which make `version`; none leaves everything as it is but the version. Returns digest().
   Digest128 advance(Version version, std::uint64_t batch_seed, std::uint64_t steps, double learning_rate);
   // Casts to the wire dtypes what the plan sends from here.

@@ -41,8 +41,8 @@ constexpr std::array<std::string_view, 5> enum_names(MemoryTag /*tag*/) {
   return {"weights", "optimizer", "gradients", "kv_cache", "staging"};
 }
 
-// What a training or rollout engine can be asked to do. The meaning of version, slice, buffer, seed and amount is given
-// with each value; a field that is not named is 0.
+// What a training or rollout engine can be asked to do. The meaning of version, buffer, epoch, seed, amount and rate is
+// given with each value; a field that is not named is 0.
 enum class ComputeKind : std::uint8_t {
   // Loads version 0. Ends with total = tensors, digest = weights held.
   kLoadModel,
@@ -58,9 +58,8 @@ enum class ComputeKind : std::uint8_t {
   // last synced state is known, kMismatch if the weights are of another version, kRefused if the optimizer's state
   // cannot be inverted.
   kCapture,
-  // Inverts the step of the parameters of window `amount`; seed = 1 if a full update is certain already. Ends with
-  // count
-  // = parameters contributed to, total = 1 if the update must be full.
+  // Inverts the step of the parameters of window `amount`, which used the learning rate `rate`; seed = 1 if a full
+  // update is certain already. Ends with count = parameters contributed to, total = 1 if the update must be full.
   kInvert,
   // Compares window `amount` after its reductions; seed = how many members want a full update. Ends with count =
   // elements
@@ -257,10 +256,10 @@ struct PostBatch {
   BufferId buffer{};
   DType dtype = DType::kBf16;          // Of the elements on the wire.
   DType storage_dtype = DType::kBf16;  // Of the elements where they live; only looked at by rules and judges.
-  std::uint64_t elements = 0;  // Of a reduction: how many sums; of counts: 0.
-  std::uint64_t bytes = 0;     // Of data: with an int32 index for each element.
-  std::uint64_t value = 0;     // Reduced by kSum, kMin, kMax, kReduce.
-  std::uint64_t count = 0;  // A second word, reduced alike.
+  std::uint64_t elements = 0;          // Of a reduction: how many sums; of counts: 0.
+  std::uint64_t bytes = 0;             // Of data: with an int32 index for each element.
+  std::uint64_t value = 0;             // Reduced by kSum, kMin, kMax, kReduce.
+  std::uint64_t count = 0;             // A second word, reduced alike.
   AREAL_RECORD(0x0206, "post_batch", group, batch, kind, tag, round, part, version, buffer, dtype, storage_dtype,
                elements, bytes, value, count)
 };

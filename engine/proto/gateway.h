@@ -7,10 +7,13 @@
 // again, they join what runs or get the same answer.
 //
 // The router learns from here who is a member: after every commit by all, before the version is published, and, while
-// nothing was published yet, after every connect. An update is a delta if no cause here speaks against it, all receivers
-// have proven that they hold the published version, and all ranks vote for it. When the pair is connected again after an engine lost a rank, the
-// training loop is asked for a repair: an update of the published version, which is another attempt at it and publishes
-// nothing anew.
+// nothing was published yet, after every connect. An update is a delta if no cause here speaks against it, all
+// receivers have proven that they hold the published version, and all ranks vote for it. When the pair is connected
+// again after an engine lost a rank, the training loop is asked for a repair: an update of the published version, which
+// is another attempt at it and publishes nothing anew.
+//
+// A request of a later training epoch begins another history: a version that was published before is moved again, in
+// full, and under a new epoch of the pair.
 #pragma once
 #include <memory>
 #include <optional>
@@ -160,9 +163,9 @@ class Gateway {
   Attempt ticket_ = 0;   // The registry's own count of tries.
   std::uint16_t port_ = 0;
   bool broken_since_publish_ = false;
-  bool lost_trainer_ = false;      // A training rank died since the last update request.
-  Epoch training_epoch_ = 0;       // The newest one that was heard of.
-  bool recovered_ = false;         // Nothing was published under it yet.
+  bool lost_trainer_ = false;               // A training rank died since the last update request.
+  Epoch training_epoch_ = 0;                // The newest one that was heard of.
+  bool recovered_ = false;                  // Nothing was published under it yet.
   std::vector<std::uint8_t> lost_engines_;  // By engine: lost a rank since the last publication.
   bool lost_while_telling_ = false;         // A member was lost that the router was just being told of.
   bool touched_ = false;                    // An attempt since the last publication may have begun to write.

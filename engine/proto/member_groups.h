@@ -2,8 +2,8 @@
 // training rank's own: one with all training ranks for votes, and one with each set of copies of what it holds.
 //
 // All exist or none does (INV-GLOO-PAIR). They are joined in this order: payload, control, then the training rank's own
-// together, then the liveness exchange on the payload group and a barrier on the control group. Group ids are never used
-// twice.
+// together, then the liveness exchange on the payload group and a barrier on the control group. Group ids are never
+// used twice.
 //
 // Part of a member's state; not thread-safe.
 #pragma once

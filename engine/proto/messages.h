@@ -395,8 +395,8 @@ struct PoolVersion {
   Version version = 0;
   AREAL_RECORD(0x1105, "pool_version", version)
 };
-// Training goes on from an earlier version: all work under way is void. Shards of groups that no batch took are named to
-// the drain as those of `batch`, before the answer.
+// Training goes on from an earlier version: all work under way is void. Shards of groups that no batch took are named
+// to the drain as those of `batch`, before the answer.
 struct ResetPool {
   Version version = 0;
   TrainBatchId batch{};

@@ -50,7 +50,7 @@ struct ReconstructPlan {
 };
 
 struct ReconstructPlans {
-  std::vector<ReconstructPlan> ranks{};          // By training rank.
+  std::vector<ReconstructPlan> ranks{};         // By training rank.
   std::vector<std::uint32_t> window_of_name{};  // By index into the model's names; 0 for names that nobody holds.
 };
 

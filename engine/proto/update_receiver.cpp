@@ -157,7 +157,8 @@ void UpdateReceiver::on_batch(const port::BatchDone& done, Outbox& out) {
       quarantined_ = true;  // Until the commit.
       out.note(port::ApplyStarted{attempt.epoch, attempt.version, attempt.attempt, member_.rank(),
                                   member_.options().engine});
-      member_.start_compute(mode_ == UpdateMode::kDelta ? port::ComputeKind::kApplyDelta : port::ComputeKind::kApply, out);
+      member_.start_compute(mode_ == UpdateMode::kDelta ? port::ComputeKind::kApplyDelta : port::ComputeKind::kApply,
+                            out);
       break;
     case Stage::kFinishing:
       stage_ = Stage::kNone;

@@ -54,11 +54,11 @@ class UpdateReceiver {
   UpdateMember member_;
   Stage stage_ = Stage::kNone;
   bool quarantined_ = false;
-  bool wants_write_ = false;   // The server was asked for, or gave, the write.
+  bool wants_write_ = false;             // The server was asked for, or gave, the write.
   UpdateMode mode_ = UpdateMode::kFull;  // Of the present attempt, as decided by all.
   std::uint64_t landed_ = 0;             // Low word of the digest of what arrived.
   std::uint64_t received_ = 0;           // Bytes.
-  std::uint64_t written_ = 0;  // Tensors.
+  std::uint64_t written_ = 0;            // Tensors.
   std::uint64_t tensors_ = 0;
   Digest128 held_;  // Weights this rank holds.
 };

@@ -81,10 +81,10 @@ void World::run_next(NodeId node) {
     if (compute.event != 0) return;
     compute.started = now_;
     compute.event = post(duration_of(node, compute.asked), WorldEvent{.what = What::kComputeEnds,
-                                                                .node = node,
-                                                                .incarnation = node_of(node).incarnation(),
-                                                                .number = compute.number,
-                                                                .erased = {}});
+                                                                      .node = node,
+                                                                      .incarnation = node_of(node).incarnation(),
+                                                                      .number = compute.number,
+                                                                      .erased = {}});
     const RoomNode& place = room_->node(node);
     if (is_apply(compute.asked.what)) weights_changed(place.engine);
     return;
