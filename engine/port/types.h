@@ -54,22 +54,18 @@ enum class ComputeKind : std::uint8_t {
   // that of the step after them, digest = weights.
   kTrainStep,
   // Gathers the payload and fingerprints what is held of `version`, for later deltas. Ends with count = parameters
-  // whose
-  // last synced state is known, kMismatch if the weights are of another version, kRefused if the optimizer's state
-  // cannot be inverted.
+  // whose last synced state is known, kMismatch if the weights are of another version, kRefused if the optimizer's
+  // state cannot be inverted.
   kCapture,
   // Inverts the step of the parameters of window `amount`, which used the learning rate `rate`; seed = 1 if a full
   // update is certain already. Ends with count = parameters contributed to, total = 1 if the update must be full.
   kInvert,
   // Compares window `amount` after its reductions; seed = how many members want a full update. Ends with count =
-  // elements
-  // that changed, total = 1 if the update must be full.
+  // elements that changed, total = 1 if the update must be full.
   kCompare,
   // Casts what the plan of `epoch` sends to its wire dtypes, into `buffer`. Ends with count = elements, total = low
-  // word
-  // of the sum over what left, digest = all that this rank sends as the engines should hold it; kMismatch if the
-  // weights
-  // are of another version.
+  // word of the sum over what left, digest = all that this rank sends as the engines should hold it; kMismatch if the
+  // weights are of another version.
   kPack,
   // The same of changed elements only. extra = elements that differ from what was last synced and are in no mask.
   kPackDelta,
