@@ -213,7 +213,13 @@ TEST(GlooFailures, JoinsThatCannotMeetAreRefused) {
 TEST(GlooFailures, AnAddressThatIsNotOursFailsTheJoin) {
   const MeetingPlace place;
   accel::GlooOptions options = place.options();
-  options.hostname = "192.0.2.1";
+  for (const char* hostname : {"192.0.2.1", "no.such.name.invalid"}) {
+    options.hostname = hostname;
+    GlooMember member(options);
+    member.groups().join({kGroup, 0, 2});
+    EXPECT_EQ(member.take().outcome, Outcome::kFailed) << hostname;
+  }
+  options.interface = "no-such-device";
   GlooMember member(options);
   member.groups().join({kGroup, 0, 2});
   EXPECT_EQ(member.take().outcome, Outcome::kFailed);

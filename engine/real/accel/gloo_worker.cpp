@@ -7,8 +7,10 @@
 
 #include <exception>
 #include <filesystem>
+#include <new>
 
 #include "engine/real/accel/gloo_moves.h"
+#include "engine/real/accel/local_address.h"
 
 namespace areal::accel {
 namespace {
@@ -39,6 +41,8 @@ void Shared::mute() {
 std::shared_ptr<gloo::transport::Device> Shared::device() {
   const std::lock_guard lock(device_mutex_);
   if (device_ == nullptr) {
+    const bool usable = options.interface.empty() ? can_listen_at(options.hostname) : has_interface(options.interface);
+    if (!usable) return nullptr;
     gloo::transport::tcp::attr attributes;
     attributes.hostname = options.hostname;
     attributes.iface = options.interface;
@@ -75,12 +79,18 @@ GroupWorker::~GroupWorker() = default;
 void GroupWorker::run() {
   block_signals();
   GroupEvent joined{.what = GroupEvent::What::kJoined, .group = wish_.group};
+  std::optional<MeshFailure> failure;
   try {
     join();
-  } catch (const MeshFailure& failure) {
-    give_up(failure);
-    joined.outcome = failure.outcome;
-    joined.peer_rank = failure.peer;
+  } catch (const MeshFailure& caught) {
+    failure = caught;
+  } catch (const std::bad_alloc&) {
+    failure = MeshFailure{Outcome::kNoMemory};
+  }
+  if (failure) {
+    give_up(*failure);
+    joined.outcome = failure->outcome;
+    joined.peer_rank = failure->peer;
   }
   tell(std::move(joined));
   while (std::optional<BatchWish> wish = next()) execute(*wish);
@@ -94,6 +104,7 @@ void GroupWorker::join() {
   } catch (const std::exception&) {
     throw MeshFailure{Outcome::kFailed};
   }
+  if (device == nullptr) throw MeshFailure{Outcome::kFailed};
   const SteadyTime deadline = after(shared_->options.join_timeout);
   mesh_.connect(device, store_, deadline);
   meeting_ = std::make_unique<Meeting>(mesh_);
@@ -125,6 +136,8 @@ void GroupWorker::execute(BatchWish& wish) {
     if (!failure) outcome = attempt(wish);
   } catch (const MeshFailure& caught) {
     failure = caught;
+  } catch (const std::bad_alloc&) {
+    failure = MeshFailure{Outcome::kNoMemory};
   }
   GroupEvent event = done_event(wish, failure ? failure->outcome : outcome);
   if (failure) event.peer_rank = failure->peer;

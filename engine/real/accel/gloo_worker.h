@@ -25,7 +25,8 @@ class Shared {
   // Says nothing any more once mute() returned.
   void deliver(GroupEvent event);
   void mute();
-  // Throws what Gloo throws. The caller must have blocked all signals: the device's thread is born with its mask.
+  // Null if there is no such address here; throws what Gloo throws. The caller must have blocked all signals: the
+  // device's thread is born with its mask.
   std::shared_ptr<gloo::transport::Device> device();
 
   const GlooOptions options;
