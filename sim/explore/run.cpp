@@ -50,6 +50,7 @@ class Listener final : public port::TraceSink {
     digest_.on_event(event);
     if (observer_ != nullptr) observer_->on_event(event);
     judges_.on_event(event, violations_);
+    scope_.on_event(event);
     const KindId kind = subject(event).kind;
     if (is_progress(kind)) last_progress_ = event.at;
     if (kind == port::VersionPublished::kKind) ++published_;
@@ -88,6 +89,7 @@ class Listener final : public port::TraceSink {
   Instant last_progress_;
   std::uint64_t published_ = 0;
   std::uint64_t step_ = 0;
+  ShadowScope scope_;
   std::optional<port::UpdateEnded> moved_;  // Ended well within the present event.
   std::vector<std::string> refusals_;
 };
@@ -138,7 +140,7 @@ class Run {
 
   void look_at_shadow() {
     const port::UpdateEnded moved = *std::exchange(listener_.moved_, std::nullopt);
-    const auto difference = shadow_difference(world_);
+    const auto difference = shadow_difference(world_, listener_.scope_);
     if (!difference) return;
     Violation found;
     found.invariant = difference->of_record ? InvariantId::kDeltaWatermark : InvariantId::kDeltaExact;

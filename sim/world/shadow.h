@@ -1,12 +1,15 @@
 // The one white-box judge: compares the exact bytes of every receiver with those of its senders after each update.
 //
-// "Acknowledged" must imply equal bytes (INV-DELTA-EXACT), and what a sender has on record of its receivers must be what
-// they hold (INV-DELTA-WATERMARK). It looks into the world's memory, which no recording has; everything else is judged
-// from the trace alone.
+// "Acknowledged" must imply equal bytes (INV-DELTA-EXACT), and what a sender has on record of its receivers must be
+// what they hold (INV-DELTA-WATERMARK). It looks into the world's memory, which no recording has; everything else is
+// judged from the trace alone. Pure functions and values; not thread-safe.
 #pragma once
+#include <algorithm>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "sim/check/incarnations.h"
 #include "sim/world/world.h"
 
 namespace areal::sim {
@@ -17,7 +20,24 @@ struct ShadowDifference {
   std::string what;
 };
 
+// Whom the comparison leaves out, gathered from the trace since the present attempt began.
+class ShadowScope {
+ public:
+  void on_event(const port::TraceEvent& event);
+  // Its process began anew: it holds what it loaded. The update stands all the same.
+  [[nodiscard]] bool is_renewed(NodeId node) const { return std::ranges::find(renewed_, node) != renewed_.end(); }
+  // It could not record what was acknowledged, and will not send a delta from it.
+  [[nodiscard]] bool is_unrecorded(NodeId node) const {
+    return std::ranges::find(unrecorded_, node) != unrecorded_.end();
+  }
+
+ private:
+  Incarnations incarnations_;
+  std::vector<NodeId> renewed_;     // Few: of deaths since then.
+  std::vector<NodeId> unrecorded_;  // Of trainers.
+};
+
 // To be asked right after an update ended well. Only the first difference is told; nothing if all is equal.
-std::optional<ShadowDifference> shadow_difference(const World& world);
+std::optional<ShadowDifference> shadow_difference(const World& world, const ShadowScope& scope);
 
 }  // namespace areal::sim
