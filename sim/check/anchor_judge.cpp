@@ -186,7 +186,7 @@ void AnchorJudge::settle(const port::TraceEvent& event, Violations& out) {
   }
   ++(full ? fulls_ : deltas_);
   since_ = full ? 0 : since_ + 1;
-  seeded_ = seeded_ || full;
+  if (full) seeded_ = ended_->key.version != 0;  // Version 0 is no base: it is what a rank holds that holds nothing.
   steps_.clear();
   causes_.end_update(true);
   ended_.reset();

@@ -225,6 +225,20 @@ TEST(AnchorJudge, AcknowledgementThatCouldNotBeRecordedMakesTheNextUpdateFull) {
   }
 }
 
+// Training that begins at the very start moves version 0, and the first version after it has no base.
+TEST(AnchorJudge, VersionAfterTheStartIsFullAgain) {
+  for (const FullReason reason : {FullReason::kNotSeeded, FullReason::kAnchorInterval}) {
+    DeltaTrace trace = seeded();
+    trace.note(kController, port::TrainingWorldChanged{2, 0, 0});
+    trace.reconnect();
+    DeltaSteps start = full_update(0, FullReason::kRecovered);
+    start.trains = false;
+    trace.update(start);
+    trace.update(full_update(1, reason));
+    EXPECT_EQ(trace.found(InvariantId::kAnchorCause, kGateway, 1), reason != FullReason::kNotSeeded);
+  }
+}
+
 TEST(AnchorJudge, OneAnchorForEachFullUpdateAndNoneForADelta) {
   for (const std::uint32_t anchors : {0U, 1U, 2U}) {
     DeltaTrace trace;
