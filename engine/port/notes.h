@@ -381,7 +381,7 @@ struct WindowCompared {
   Attempt attempt = 0;
   std::uint32_t rank = 0;  // train_rank.
   std::uint32_t window = 0;
-  std::uint64_t reductions = 0;  // Posted for the window, over all groups.
+  std::uint64_t reductions = 0;  // Of the window, two a parameter; none is posted where nobody else has a copy.
   std::uint64_t pending = 0;
   std::uint64_t contributed = 0;
   std::uint64_t changed = 0;  // Elements.
