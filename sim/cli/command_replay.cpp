@@ -33,11 +33,6 @@ Result<sim::RecordedDecisions> recorded_decisions(const record::RunReader& reade
   return recorded;
 }
 
-Half half_of(const std::string& name) {
-  if (name == "with_defect") return Half::kWithDefect;
-  return name == "without_defect" ? Half::kWithoutDefect : Half::kNone;
-}
-
 sim::Profile profile_in(const record::RunInfo& info) {
   for (const auto& [key, value] : info.overrides) {
     if (key == "profile") return profile_of(value);
@@ -48,6 +43,7 @@ sim::Profile profile_in(const record::RunInfo& info) {
 }  // namespace
 
 int command_replay(const Arguments& arguments) {
+  if (arguments.all_nodes || !arguments.node.empty()) return command_replay_nodes(arguments);
   const std::string& file = arguments.files.front();
   auto opened = record::RunReader::open(file);
   if (!opened) {

@@ -6,7 +6,7 @@
 namespace areal::cli {
 namespace {
 
-constexpr std::array<CommandRow, 7> kCommands{{
+constexpr std::array<CommandRow, 8> kCommands{{
     {.name = "run",
      .form = "[run] SCENARIO.yaml [options]",
      .summary = "Run a scenario under one seed, or under each seed of a range.",
@@ -22,14 +22,31 @@ constexpr std::array<CommandRow, 7> kCommands{{
      .files_max = 1,
      .files_exist = true},
     {.name = "replay",
-     .form = "replay RUN.db [--decisions]",
+     .form = "replay RUN.db [--decisions | --node PATTERN | --all-nodes]",
      .summary = "Run a recording again and compare every line.",
-     .more = "From its seed; with --decisions from the choices that it recorded. Exit 4 if a line differs, 2 if the\n"
-             "recording is truncated, 65 if it is damaged.\n",
-     .examples = "  areal-sim replay failover.db\n",
+     .more =
+         "From its seed; with --decisions from the choices that it recorded. With --node or --all-nodes there is no\n"
+         "world: single nodes are given the inputs that were recorded, and their effects and states are compared;\n"
+         "so recordings of real processes, one by one or merged, can be replayed too. Exit 4 if a line differs, 2 if\n"
+         "the recording is truncated, 65 if it is damaged.\n",
+     .examples = "  areal-sim replay failover.db\n"
+                 "  areal-sim replay failover.db --all-nodes\n"
+                 "  areal-sim replay run/gateway.1.db --node gateway\n",
      .files_min = 1,
      .files_max = 1,
      .files_exist = true},
+    {.name = "merge",
+     .form = "merge OUT.db PART.db|FOLDER...",
+     .summary = "Merge the recordings of the processes of one run into one order, and judge it.",
+     .more =
+         "Causes come before effects, and each process keeps its own order. The parts are of one scenario and seed.\n"
+         "A process that was killed left a truncated part: OUT.db is complete if the other parts show its death,\n"
+         "truncated otherwise. Exit 0 if everything held, 1 or 3 for a violation, 2 if OUT.db is truncated or its\n"
+         "run did not end, 65 if a part is damaged or contradicts another.\n",
+     .examples = "  areal-sim merge run.db run/\n"
+                 "  areal-sim merge run.db gateway.1.db trainer.0.1.db engine.0.rank.0.1.db\n",
+     .files_min = 2,
+     .files_max = 10'000},
     {.name = "diff",
      .form = "diff A.db B.db [--history]",
      .summary = "Say where two recordings part: the first event and field that differ, and what led to it.",
@@ -72,7 +89,7 @@ constexpr std::array<CommandRow, 7> kCommands{{
      .examples = "  areal-sim doctor\n"},
 }};
 
-constexpr std::array<OptionRow, 19> kOptions{{
+constexpr std::array<OptionRow, 20> kOptions{{
     {"seed", "N", "run catalogue", "The seed, decimal or 0x hexadecimal."},
     {"seeds", "A..B", "run", "Every seed from A to B, both included."},
     {"jobs", "J", "run", "With --seeds: so many worker processes; 1 by default."},
@@ -89,7 +106,9 @@ constexpr std::array<OptionRow, 19> kOptions{{
     {"quiet", "", "run", "Only the result: no story, no progress."},
     {"decisions", "", "replay dump", "replay: take the recorded choices, not the seed's. dump: print choices, too."},
     {"history", "", "diff", "Compare what the runs came to, whenever it happened, instead of every line."},
-    {"node", "PATTERN", "dump", "Only nodes, or node/protocol, that fit."},
+    {"node", "PATTERN", "replay dump",
+     "dump: only nodes, or node/protocol, that fit. replay: these nodes, each by itself."},
+    {"all-nodes", "", "replay", "Every node by itself, from its recorded inputs."},
     {"kind", "PATTERN", "dump", "Only kinds of inputs, effects, messages and notes that fit."},
     {"from", "SEQ", "dump", "From this event on."},
     {"to", "SEQ", "dump", "Up to this event."},

@@ -113,6 +113,7 @@ void take(const Given& given, Arguments& out) {
   if (name == "quiet") out.quiet = true;
   if (name == "decisions") out.from_decisions = true;
   if (name == "history") out.history = true;
+  if (name == "all-nodes") out.all_nodes = true;
   if (name == "node") out.node = value;
   if (name == "kind") out.kind = value;
   if (name == "from") out.from = whole_number(name, value);
@@ -186,10 +187,11 @@ bool has(const std::vector<Given>& options, std::string_view name) {
   return std::ranges::find(options, name, &Given::name) != options.end();
 }
 
-// One seed or many, and what only one run can have.
+// One seed or many, what only one run can have, and what is replayed: one node, every node or the run.
 bool exclude_each_other(std::string_view a, std::string_view b) {
   const auto are = [&](std::string_view x, std::string_view y) { return (a == x && b == y) || (a == y && b == x); };
-  return are("seed", "seeds") || are("record", "seeds") || are("until", "seeds");
+  return are("seed", "seeds") || are("record", "seeds") || are("until", "seeds") || are("node", "all-nodes") ||
+         are("decisions", "all-nodes");
 }
 
 void check_together(const std::vector<Given>& options, const Arguments& arguments) {
@@ -208,6 +210,9 @@ void check_together(const std::vector<Given>& options, const Arguments& argument
     }
   }
   if (has(options, "jobs") && !arguments.seeds) throw Refusal{"--jobs needs --seeds A..B: one run is one process"};
+  if (arguments.command == "replay" && arguments.from_decisions && !arguments.node.empty()) {
+    throw Refusal{"--node and --decisions cannot go together: a node by itself decides nothing"};
+  }
   if (arguments.from > arguments.to) throw Refusal{"--from lies behind --to"};
 }
 

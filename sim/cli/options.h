@@ -18,7 +18,7 @@ struct SeedRange {
 
 struct Arguments {
   std::string program;             // As it was called, for lines that can be pasted.
-  std::string command = "run";     // run, replay, diff, dump, catalogue, schema, doctor.
+  std::string command = "run";     // run, replay, merge, diff, dump, catalogue, schema, doctor.
   std::vector<std::string> files;  // What follows the command.
   std::optional<std::uint64_t> seed;
   std::optional<SeedRange> seeds;
@@ -33,7 +33,8 @@ struct Arguments {
   bool quiet = false;
   bool from_decisions = false;  // replay: take the recorded decisions instead of the seed's.
   bool history = false;         // diff: compare what the runs came to instead of every line.
-  std::string node;             // dump: pattern.
+  bool all_nodes = false;       // replay: every node by itself.
+  std::string node;             // dump, replay: pattern.
   std::string kind;             // dump.
   std::uint64_t from = 0;       // dump: first event.
   std::uint64_t to = UINT64_MAX;

@@ -11,6 +11,11 @@ sim::Profile profile_of(const std::string& name) {
   return name == "hostile" ? sim::Profile::kHostile : sim::Profile::kCalm;
 }
 
+Half half_of(const std::string& name) {
+  if (name == "with_defect") return Half::kWithDefect;
+  return name == "without_defect" ? Half::kWithoutDefect : Half::kNone;
+}
+
 Result<std::unique_ptr<record::Recorder>> open_recording(const std::string& path, const Loaded& loaded,
                                                          std::uint64_t seed, const Arguments& arguments) {
   const sim::Room& room = *loaded.room;
@@ -28,6 +33,18 @@ Result<std::unique_ptr<record::Recorder>> open_recording(const std::string& path
   return record::Recorder::open(path, info, nodes, room.kinds);
 }
 
+namespace {
+
+void add_violations(record::Recorder& recorder, const sim::RunResult& result) {
+  for (const sim::Violation& violation : result.violations.all()) {
+    recorder.add_violation({std::string(sim::info_of(violation.invariant).name),
+                            violation.level == sim::InvariantClass::kSafety ? "safety" : "liveness", violation.seq,
+                            violation.node, violation.message});
+  }
+}
+
+}  // namespace
+
 Status close_recording(record::Recorder& recorder, const sim::RunResult& result) {
   static constexpr std::array<std::string_view, 4> kVerdicts{"held", "violation", "inconclusive", "liveness"};
   record::RunEnd end;
@@ -35,12 +52,14 @@ Status close_recording(record::Recorder& recorder, const sim::RunResult& result)
   end.counts = {{"events", result.events},
                 {"published", result.published},
                 {"virtual_ns", static_cast<std::uint64_t>(result.ended_at.ns)}};
-  for (const sim::Violation& violation : result.violations.all()) {
-    recorder.add_violation({std::string(sim::info_of(violation.invariant).name),
-                            violation.level == sim::InvariantClass::kSafety ? "safety" : "liveness", violation.seq,
-                            violation.node, violation.message});
-  }
+  add_violations(recorder, result);
   return recorder.finish(end);
+}
+
+Status leave_open(record::Recorder& recorder, const sim::RunResult& result) {
+  add_violations(recorder, result);
+  if (recorder.failed()) return Error{Errc::kIo, "it could not be written to its end"};
+  return Unit{};
 }
 
 }  // namespace areal::cli

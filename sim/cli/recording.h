@@ -12,10 +12,15 @@ namespace areal::cli {
 Result<std::unique_ptr<record::Recorder>> open_recording(const std::string& path, const Loaded& loaded,
                                                          std::uint64_t seed, const Arguments& arguments);
 Status close_recording(record::Recorder& recorder, const sim::RunResult& result);
+// Writes the violations that were found and leaves the recording truncated: what is missing has no verdict.
+Status leave_open(record::Recorder& recorder, const sim::RunResult& result);
 
 // The profile as a recording stores it, and back.
 std::string profile_name(sim::Profile profile);
 sim::Profile profile_of(const std::string& name);
+
+// The half that a recording stores: "with_defect", "without_defect" or "".
+Half half_of(const std::string& name);
 
 std::string program_version();
 
