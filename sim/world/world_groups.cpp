@@ -251,6 +251,11 @@ void World::land(const GroupMember& sender, const GroupMember& receiver, const G
   const proto::PeerList* list = room_->plan->find(sender.rank, receiver.rank);
   const std::vector<proto::MemberPass>& passes = room_->members->at(sender.rank).passes;
   GroupBatch later = batch;
+  if (batch.round == port::Round::kCounts) {
+    later.round = port::Round::kData;
+    if (pair_elements(sender, *list, later) > 0) return;  // The data of this pass.
+    later.round = batch.round;
+  }
   for (later.part = batch.part + 1; later.part < passes.size(); ++later.part) {
     if (pair_elements(sender, *list, later) > 0) return;  // The rest is still to come.
   }
