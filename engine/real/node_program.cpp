@@ -1,11 +1,11 @@
 #include "engine/real/node_program.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <fstream>
 #include <memory>
-#include <sstream>
 #include <utility>
 
 #include "engine/config/scenario_yaml.h"
@@ -104,11 +104,11 @@ class NodeProcess {
     if (!store) return fail(kSystem, store.error().detail);
     store_ = std::make_unique<host::FileStore>(std::move(*store));
     node_ = std::make_unique<node::Node>(place_->id, place_->name, node::protocols_of(room_, *place_));
-    auto faults = PlannedFaults::make(room_, place_->id, paper_.seed, *loop_, *sink_,
+    auto faults = PlannedFaults::make(room_, {place_->id, options_.incarnation}, paper_.seed, *loop_, *sink_,
                                       [this] { return ports_->next_seq(); });
     if (!faults) return fail(kRefused, faults.error().detail);
     faults_ = std::move(*faults);
-    faults_->set_order([](const sim::FaultAction& action) { order(action); });
+    faults_->set_order([this](const sim::FaultAction& action) { order(action); });
     if (place_->role == port::Role::kGuard) {
       children_ = std::make_unique<ChildProcesses>(*loop_, room_, options_.folder, paper_.seed);
     }
@@ -127,12 +127,18 @@ class NodeProcess {
   }
 
  private:
-  static void order(const sim::FaultAction& action) {
+  // Whoever started the run carries it out. A process that must die stands still from here on, with everything that led
+  // to it on record.
+  void order(const sim::FaultAction& action) {
     FaultOrder order;
     order.kill = action.act == sim::FaultAct::kKill;
     order.node = action.node;
+    order.lasts = action.until - loop_->now();
+    const bool own = order.kill && order.node == place_->id;
+    if (own) recorder_->flush();
     fmt::print("{}\n", line_of(order));
     std::fflush(stdout);
+    if (own) std::raise(SIGSTOP);
   }
 
   void make_ports() {
@@ -178,7 +184,10 @@ class NodeProcess {
     links_ = std::move(*opened);
     ports_->set_links(links_.get());
     const Status published = book_->publish(place_->id, {paper_.address, links_->port(), options_.incarnation});
-    return published ? 0 : fail(kSystem, published.error().detail);
+    if (!published) return fail(kSystem, published.error().detail);
+    // Whom the starter of the run signals when a fault is due here.
+    std::ofstream(pid_file(options_.folder, place_->id)) << getpid() << '\n';
+    return 0;
   }
 
   void watch() {

@@ -1,7 +1,9 @@
 #include "engine/real/planned_faults.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
+#include <vector>
 
 #include "engine/base/rng.h"
 #include "sim/fault/node_directory.h"
@@ -28,17 +30,27 @@ PlannedFaults::PlannedFaults(host::Loop& loop, port::TraceSink& sink, std::funct
       self_(self),
       decisions_(mix_words(seed, self.value)) {}
 
-Result<std::unique_ptr<PlannedFaults>> PlannedFaults::make(const node::RoomPlan& room, NodeId self, std::uint64_t seed,
-                                                           host::Loop& loop, port::TraceSink& sink,
+Result<std::unique_ptr<PlannedFaults>> PlannedFaults::make(const node::RoomPlan& room, const host::Identity& self,
+                                                           std::uint64_t seed, host::Loop& loop, port::TraceSink& sink,
                                                            std::function<std::uint64_t()> next_seq) {
-  std::unique_ptr<PlannedFaults> faults(new PlannedFaults(loop, sink, std::move(next_seq), self, seed));
+  std::unique_ptr<PlannedFaults> faults(new PlannedFaults(loop, sink, std::move(next_seq), self.node, seed));
   node::add_room_kinds(faults->kinds_);
   sim::add_fault_kinds(faults->kinds_);
+  std::vector<config::FaultSpec> specs = room.scenario.faults;
+  std::vector<config::RuleSpec> rules = room.scenario.rules;
+  if (self.incarnation > 1) {
+    for (config::FaultSpec& spec : specs) {
+      if (spec.when && spec.when->occurrence != 0) spec.active = {0, 1};
+    }
+    for (config::RuleSpec& rule : rules) {
+      if (rule.match.occurrence != 0) rule.match.occurrence = std::numeric_limits<std::uint32_t>::max();
+    }
+  }
   const sim::NodeDirectory directory = directory_of(room);
-  auto hook = sim::RuleHook::make(room.scenario.rules, faults->kinds_, directory);
+  auto hook = sim::RuleHook::make(rules, faults->kinds_, directory);
   if (!hook) return std::move(hook).error();
-  auto plan = sim::FaultPlan::make(room.scenario.faults, room.scenario.budget, sim::Profile::kCalm, faults->kinds_,
-                                   directory);
+  auto plan =
+      sim::FaultPlan::make(specs, room.scenario.budget, sim::Profile::kCalm, faults->kinds_, directory);
   if (!plan) return std::move(plan).error();
   faults->rules_ = std::move(*hook);
   faults->plan_ = std::move(*plan);

@@ -1,13 +1,16 @@
 // A scenario's faults and rules at one real process: the same plan as in a simulation, asked by this process's ports.
 //
 // A process sees its own trace alone, so a fault acts where the event that sets it off happens. What hits another process
-// (its death, a stop) is handed to `order`, since only the starter of a run may do that. Called by the loop only.
+// (its death, a stop) is handed to `order`, since only the starter of a run may do that. Occurrences are counted by the
+// first process of a node: what is to happen at the n-th event does not happen again in its replacement. Called by the
+// loop only.
 #pragma once
 #include <functional>
 #include <memory>
 
 #include "engine/node/room_plan.h"
 #include "engine/port/trace_sink.h"
+#include "engine/real/host/handshake.h"
 #include "engine/real/host/loop.h"
 #include "engine/real/host/node_faults.h"
 #include "sim/fault/fault_plan.h"
@@ -18,8 +21,8 @@ namespace areal::real {
 class PlannedFaults final : public host::NodeFaults {
  public:
   // Errors name the line of the scenario. `loop`, `room` and `sink` outlive it; `next_seq` numbers its trace events.
-  static Result<std::unique_ptr<PlannedFaults>> make(const node::RoomPlan& room, NodeId self, std::uint64_t seed,
-                                                     host::Loop& loop, port::TraceSink& sink,
+  static Result<std::unique_ptr<PlannedFaults>> make(const node::RoomPlan& room, const host::Identity& self,
+                                                     std::uint64_t seed, host::Loop& loop, port::TraceSink& sink,
                                                      std::function<std::uint64_t()> next_seq);
 
   // `order` is told of a process that must die or stop until then.

@@ -48,6 +48,9 @@ std::filesystem::path recording_file(const std::filesystem::path& folder, const 
                                      std::uint32_t incarnation) {
   return folder / "recordings" / fmt::format("{}.{}.db", node, incarnation);
 }
+std::filesystem::path pid_file(const std::filesystem::path& folder, NodeId node) {
+  return folder / "nodes" / fmt::format("{}.pid", node.value);
+}
 std::filesystem::path log_file(const std::filesystem::path& folder, const std::string& node) {
   return folder / "logs" / (node + ".log");
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "engine/base/ids.h"
 #include "engine/base/result.h"
 #include "engine/base/time.h"
 
@@ -27,6 +28,7 @@ std::filesystem::path scenario_file(const std::filesystem::path& folder);
 std::filesystem::path secret_file(const std::filesystem::path& folder);
 std::filesystem::path recording_file(const std::filesystem::path& folder, const std::string& node,
                                      std::uint32_t incarnation);
+std::filesystem::path pid_file(const std::filesystem::path& folder, NodeId node);
 std::filesystem::path log_file(const std::filesystem::path& folder, const std::string& node);
 
 }  // namespace areal::real

@@ -65,13 +65,14 @@ struct Slot {
   std::vector<std::uint32_t> streams;  // New numbers of its decision streams, by its own.
 };
 
-// Slots ascend by process, so their numbers break ties of Lamport numbers.
+// Slots ascend by process, so their numbers break ties of times and Lamport numbers.
 struct IsLater {
   const std::vector<Slot>& slots;
   bool operator()(std::size_t left, std::size_t right) const {
-    const std::uint64_t a = slots[left].part.lamport();
-    const std::uint64_t b = slots[right].part.lamport();
-    return a != b ? a > b : left > right;
+    const MergePart& a = slots[left].part;
+    const MergePart& b = slots[right].part;
+    if (a.at() != b.at()) return a.at() > b.at();
+    return a.lamport() != b.lamport() ? a.lamport() > b.lamport() : left > right;
   }
 };
 

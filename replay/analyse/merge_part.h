@@ -37,6 +37,8 @@ class MergePart {
   [[nodiscard]] bool at_end() const { return at_end_; }
   [[nodiscard]] std::vector<TraceLine>& step() { return step_; }
   [[nodiscard]] const std::vector<TraceLine>& step() const { return step_; }
+  // The process's own time at which the step began; zero at the end.
+  [[nodiscard]] Instant at() const { return step_.empty() ? Instant{} : step_.front().event.at; }
   // The Lamport number with which the step began, or that of a step before it if that is greater: it never falls.
   [[nodiscard]] std::uint64_t lamport() const { return lamport_; }
   [[nodiscard]] bool is_first() const { return is_first_; }

@@ -16,6 +16,7 @@ int run_command_line(int argc, char** argv);
 
 int command_run(const Arguments& arguments);    // One scenario, one seed.
 int command_seeds(const Arguments& arguments);  // One scenario, a range of seeds.
+int command_real(const Arguments& arguments);
 int command_replay(const Arguments& arguments);
 int command_replay_nodes(const Arguments& arguments);  // replay of single nodes.
 int command_merge(const Arguments& arguments);

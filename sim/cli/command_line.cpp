@@ -11,6 +11,7 @@ namespace {
 
 int dispatch(const Arguments& arguments) {
   if (arguments.command == "run") return arguments.seeds ? command_seeds(arguments) : command_run(arguments);
+  if (arguments.command == "real") return command_real(arguments);
   if (arguments.command == "replay") return command_replay(arguments);
   if (arguments.command == "merge") return command_merge(arguments);
   if (arguments.command == "diff") return command_diff(arguments);

@@ -6,7 +6,7 @@
 namespace areal::cli {
 namespace {
 
-constexpr std::array<CommandRow, 8> kCommands{{
+constexpr std::array<CommandRow, 9> kCommands{{
     {.name = "run",
      .form = "[run] SCENARIO.yaml [options]",
      .summary = "Run a scenario under one seed, or under each seed of a range.",
@@ -18,6 +18,18 @@ constexpr std::array<CommandRow, 8> kCommands{{
                  "  areal-sim scenarios/failover.yaml --seed 0x2a --record failover.db\n"
                  "  areal-sim scenarios/failover.yaml --seeds 1..500 --jobs 2 --profile hostile --junit seeds.xml\n"
                  "  areal-sim scenarios/smoke.yaml --seed 1 --set work.updates=20 --set links.latency=1ms\n",
+     .files_min = 1,
+     .files_max = 1,
+     .files_exist = true},
+    {.name = "real",
+     .form = "real SCENARIO.yaml [options]",
+     .summary = "Run a scenario in real processes on this machine, record, merge and judge it.",
+     .more =
+         "Guards, gateway, trainers, engines and router run as processes over TCP and Gloo; the scenario's faults act\n"
+         "on them. Every process records itself; the recordings are merged into one and judged. When it ends, also\n"
+         "by Ctrl-C, nothing of it is left. Exit codes are those of a simulated run.\n",
+     .examples = "  areal-sim real scenarios/real_small.yaml --backend gloo --seed 1 --record real.db\n"
+                 "  areal-sim replay real.db --all-nodes\n",
      .files_min = 1,
      .files_max = 1,
      .files_exist = true},
@@ -89,26 +101,28 @@ constexpr std::array<CommandRow, 8> kCommands{{
      .examples = "  areal-sim doctor\n"},
 }};
 
-constexpr std::array<OptionRow, 20> kOptions{{
-    {"seed", "N", "run catalogue", "The seed, decimal or 0x hexadecimal."},
+constexpr std::array<OptionRow, 22> kOptions{{
+    {"seed", "N", "run real catalogue", "The seed, decimal or 0x hexadecimal."},
     {"seeds", "A..B", "run", "Every seed from A to B, both included."},
     {"jobs", "J", "run", "With --seeds: so many worker processes; 1 by default."},
     {"profile", "calm|hostile", "run",
      "calm: only what the scenario says. hostile: also late, lost and doubled messages, "
      "dead ranks, slow links."},
-    {"set", "KEY=VALUE", "run", "Change one value of the scenario, such as work.updates=20. May be repeated.", true},
+    {"set", "KEY=VALUE", "run real", "Change one value of the scenario, such as work.updates=20. May be repeated.", true},
     {"half", "with_defect|without_defect", "run catalogue",
      "Of a scenario that names a defect: run it with or without."},
     {"until", "TIME|EVENT", "run", "Stop there, inconclusive: 45s of virtual time, or after event 18204."},
-    {"record", "FILE", "run", "Write a recording, by custom ending in .db."},
+    {"record", "FILE", "run real", "Write a recording, by custom ending in .db."},
     {"json", "FILE", "run", "Write what came out as JSON; - is standard output."},
     {"junit", "FILE", "run", "Write what came out as JUnit XML; - is standard output."},
-    {"quiet", "", "run", "Only the result: no story, no progress."},
+    {"quiet", "", "run real", "Only the result: no story, no progress."},
     {"decisions", "", "replay dump", "replay: take the recorded choices, not the seed's. dump: print choices, too."},
     {"history", "", "diff", "Compare what the runs came to, whenever it happened, instead of every line."},
     {"node", "PATTERN", "replay dump",
      "dump: only nodes, or node/protocol, that fit. replay: these nodes, each by itself."},
     {"all-nodes", "", "replay", "Every node by itself, from its recorded inputs."},
+    {"backend", "gloo", "real", "What moves weights between the processes; gloo is the only one so far."},
+    {"keep", "", "real", "Keep the folder of the run: each process's own recording, and logs."},
     {"kind", "PATTERN", "dump", "Only kinds of inputs, effects, messages and notes that fit."},
     {"from", "SEQ", "dump", "From this event on."},
     {"to", "SEQ", "dump", "Up to this event."},

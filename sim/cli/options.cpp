@@ -113,6 +113,8 @@ void take(const Given& given, Arguments& out) {
   if (name == "quiet") out.quiet = true;
   if (name == "decisions") out.from_decisions = true;
   if (name == "history") out.history = true;
+  if (name == "keep") out.keep = true;
+  if (name == "backend") choice(name, value, {"gloo"});
   if (name == "all-nodes") out.all_nodes = true;
   if (name == "node") out.node = value;
   if (name == "kind") out.kind = value;
@@ -307,10 +309,11 @@ void check_files(const Arguments& arguments) {
   if (!row.files_exist) return;
   for (const std::string& file : arguments.files) {
     check_file(file);
-    if (row.name == "run" && file.ends_with(".db")) {
+    const bool takes_scenario = row.name == "run" || row.name == "real";
+    if (takes_scenario && file.ends_with(".db")) {
       throw Refusal{fmt::format("{}: is a recording; write: areal-sim replay {}", file, file)};
     }
-    if (row.name != "run" && (file.ends_with(".yaml") || file.ends_with(".yml"))) {
+    if (!takes_scenario && (file.ends_with(".yaml") || file.ends_with(".yml"))) {
       throw Refusal{fmt::format("{}: is a scenario; '{}' wants a recording", file, row.name)};
     }
   }

@@ -18,7 +18,7 @@ struct SeedRange {
 
 struct Arguments {
   std::string program;             // As it was called, for lines that can be pasted.
-  std::string command = "run";     // run, replay, merge, diff, dump, catalogue, schema, doctor.
+  std::string command = "run";     // run, real, replay, merge, diff, dump, catalogue, schema, doctor.
   std::vector<std::string> files;  // What follows the command.
   std::optional<std::uint64_t> seed;
   std::optional<SeedRange> seeds;
@@ -32,6 +32,8 @@ struct Arguments {
   Half half = Half::kNone;
   bool quiet = false;
   bool from_decisions = false;  // replay: take the recorded decisions instead of the seed's.
+  std::string backend = "gloo";  // real.
+  bool keep = false;             // real: the folder of the run.
   bool history = false;         // diff: compare what the runs came to instead of every line.
   bool all_nodes = false;       // replay: every node by itself.
   std::string node;             // dump, replay: pattern.
