@@ -47,7 +47,10 @@ Status MergePart::check(const port::TraceEvent& event) {
     return Error{Errc::kCorrupt, fmt::format("its event {} is of another process than those before", event.seq)};
   }
   if (event.what == port::TraceWhat::kInput) input_seq_ = event.seq;
-  if (!has_event_) lamport_ = std::max(lamport_, event.lamport);
+  if (!has_event_) {
+    lamport_ = std::max(lamport_, event.lamport);
+    at_ = std::max(at_, event.at);
+  }
   return Unit{};
 }
 

@@ -37,8 +37,8 @@ class MergePart {
   [[nodiscard]] bool at_end() const { return at_end_; }
   [[nodiscard]] std::vector<TraceLine>& step() { return step_; }
   [[nodiscard]] const std::vector<TraceLine>& step() const { return step_; }
-  // The process's own time at which the step began; zero at the end.
-  [[nodiscard]] Instant at() const { return step_.empty() ? Instant{} : step_.front().event.at; }
+  // The process's own time at which the step began, or that of a step before it.
+  [[nodiscard]] Instant at() const { return at_; }
   // The Lamport number with which the step began, or that of a step before it if that is greater: it never falls.
   [[nodiscard]] std::uint64_t lamport() const { return lamport_; }
   [[nodiscard]] bool is_first() const { return is_first_; }
@@ -69,6 +69,7 @@ class MergePart {
   std::uint64_t input_seq_ = 0;  // Of the step that is being read; 0: it has ended, or has no input.
   std::uint64_t read_ = 0;       // Events so far.
   std::uint64_t lamport_ = 0;
+  Instant at_;
   bool has_event_ = false;
   bool is_first_ = false;
   bool was_begun_ = false;
