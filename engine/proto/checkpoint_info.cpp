@@ -41,17 +41,25 @@ void CheckpointInfo::read(Outbox& out) {
   phase_ = Phase::kReadingCurrent;
   moving_ = {};
   place_ = kParts;
-  get(out);
+  waits_for_put_ = put_.value != 0;
+  if (!waits_for_put_) get(out);
 }
 
 void CheckpointInfo::put(Outbox& out) {
-  out.push(port::StorePut{OpId{++last_op_}, kFirstKey + index(), known_[index()], value()});
+  put_ = OpId{++last_op_};
+  out.push(port::StorePut{put_, kFirstKey + index(), known_[index()], value()});
 }
 
 void CheckpointInfo::get(Outbox& out) { out.push(port::StoreGet{OpId{++last_op_}, kFirstKey + index()}); }
 
 CheckpointInfo::Event CheckpointInfo::on_stored(const port::StoreDone& done, Outbox& out) {
-  if (phase_ == Phase::kIdle || done.op.value != last_op_) return Event::kNone;
+  if (done.op == put_) put_ = {};
+  if (waits_for_put_ && put_.value == 0) {
+    waits_for_put_ = false;
+    get(out);
+    return Event::kNone;
+  }
+  if (waits_for_put_ || phase_ == Phase::kIdle || done.op.value != last_op_) return Event::kNone;
   const Event event = phase_ == Phase::kWriting ? on_put(done, out) : on_got(done, out);
   if (event != Event::kNone) phase_ = Phase::kIdle;
   return event;

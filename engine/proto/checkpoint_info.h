@@ -37,7 +37,7 @@ class CheckpointInfo {
   // Either ends as an event of on_stored(), unless one of them or drop() follows before.
   void write(const CheckpointRecord& record, Outbox& out);
   void read(Outbox& out);
-  void drop() { phase_ = Phase::kIdle; }
+  void drop() { phase_ = Phase::kIdle, waits_for_put_ = false; }
   Event on_stored(const port::StoreDone& done, Outbox& out);
 
   // What was read or written last; nothing if there is no whole checkpoint.
@@ -45,7 +45,7 @@ class CheckpointInfo {
   // The slot that the next checkpoint goes to: never the one that the info names.
   [[nodiscard]] std::uint32_t free_slot() const { return record_.has_value() ? 1 - record_->slot : 0; }
 
-  AREAL_FIELDS(phase_, moving_, place_, retries_, last_op_, known_, record_)
+  AREAL_FIELDS(phase_, moving_, place_, retries_, last_op_, put_, waits_for_put_, known_, record_)
 
  private:
   enum class Phase : std::uint8_t { kIdle, kWriting, kReadingCurrent, kReadingSlot };
@@ -60,6 +60,8 @@ class CheckpointInfo {
   [[nodiscard]] Digest128 value() const;
 
   Phase phase_ = Phase::kIdle;
+  OpId put_;                    // Under way, wanted or not; 0: none. The store promises no order, so a read waits for it.
+  bool waits_for_put_ = false;  // A read does.
   CheckpointRecord moving_;  // Being written, or read so far.
   std::uint64_t place_ = 0;  // Of the values: which one is under way.
   std::uint32_t retries_ = 0;

@@ -153,6 +153,8 @@ void Gateway::lose_worker(std::uint32_t rank, Outbox& out) {
     case Step::kIdle:
       if (const Pair* pair = registry_.get(kPair); pair != nullptr && pair->state == PairState::kConnected) {
         tear_down(out);
+      } else if (update_ && lost_trainer_) {
+        answer_update(Outcome::kPeerGone, out);  // It waits for a pair, and its weights are gone.
       }
       break;
     case Step::kPreparing:

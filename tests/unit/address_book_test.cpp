@@ -47,7 +47,7 @@ TEST_F(RunFolder, OtherTextCountsAsNone) {
     std::ofstream(path_ + "/nodes/4.addr", std::ios::trunc) << text;
     EXPECT_FALSE(book.find({4}).has_value()) << text;
   }
-  std::ofstream(path_ + "/nodes/4.addr", std::ios::trunc) << std::string(1000, '1') + " 4711 1\n";
+  std::ofstream(path_ + "/nodes/4.addr", std::ios::trunc) << std::string(1000, '1') << " 4711 1\n";
   EXPECT_FALSE(book.find({4}).has_value());
 }
 

@@ -52,7 +52,9 @@ TEST_F(SecretFile, HasABoundedLength) {
   const std::string complaint = "no: " + path_ + ": a secret has 16 to 4096 bytes";
   write("0123456789abcde\n");
   EXPECT_EQ(read(), complaint);
-  write(std::string(kMaxSecretBytes, 'a') + "\n");
+  std::string longest(kMaxSecretBytes, 'a');
+  longest += '\n';
+  write(longest);
   EXPECT_EQ(read().size(), kMaxSecretBytes);
   write(std::string(kMaxSecretBytes + 1, 'a'));
   EXPECT_EQ(read(), complaint);
