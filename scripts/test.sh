@@ -106,27 +106,13 @@ stage_asan() {
   [ "$wrong" -eq 0 ]
 }
 
-# The core under two compilers at both ends of optimisation gives one digest for each scenario.
 stage_core() {
-  local compiler level folder digest digests=() out=$logs/core-run flags
-  rm -rf "$out" && mkdir -p "$out"
-  for compiler in g++ clang++-19; do
-    # Warnings are the release build's business; at -O3 g++ 12 warns falsely inside std::string and fmt.
-    flags=-w
-    for level in O0 O3; do
-      folder=build/core-$compiler-$level
-      configure_and_build "$folder" core-digest -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=None \
-        -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_FLAGS="-$level $flags" || { detail="$compiler -$level: no build"; return 1; }
-      digest=$(timeout "$kScenarioSeconds" "$folder/core-digest" 1 scenarios/smoke.yaml scenarios/failover.yaml \
-        scenarios/recovery/recover_every_5.yaml 2>"$out/log") || { cat "$out/log"; detail="$compiler -$level: a run failed"; return 1; }
-      printf '%s -%s:\n%s\n' "$compiler" "$level" "$digest"
-      digests+=("$digest")
-    done
-  done
-  for digest in "${digests[@]}"; do
-    [ "$digest" = "${digests[0]}" ] || { detail="digests differ"; return 1; }
-  done
-  detail="4 builds, one digest each of $(wc -l <<<"${digests[0]}") scenarios"
+  local status out=$logs/core-digests
+  scripts/determinism.sh --quick >"$out"
+  status=$?
+  cat "$out"
+  detail=$(tail -n 1 "$out")
+  return $status
 }
 
 # The commit to compare with: where this branch left the default branch, or the one before.

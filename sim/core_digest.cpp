@@ -4,7 +4,8 @@
 //   core-digest SEED SCENARIO.yaml...      exit 0; 64 if a scenario cannot be read, 1 if a run broke a promise
 #include <fmt/core.h>
 
-#include <cstdlib>
+#include <charconv>
+#include <string_view>
 
 #include "engine/config/scenario_yaml.h"
 #include "sim/explore/run.h"
@@ -41,7 +42,9 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: core-digest SEED SCENARIO.yaml...\n");
     return 64;
   }
-  const std::uint64_t seed = std::strtoull(argv[1], nullptr, 0);
+  const std::string_view text = argv[1];
+  std::uint64_t seed = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), seed).ec != std::errc{}) return 64;
   int status = 0;
   for (int i = 2; i < argc; ++i) {
     if (const int one = run_file(argv[i], seed); one != 0) status = one;
