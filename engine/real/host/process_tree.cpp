@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ranges>
 
 namespace areal::host {
 namespace {
@@ -47,7 +46,8 @@ void ProcessTree::add_descendants() {
 }
 
 void ProcessTree::signal(int number) {
-  for (const Member& member : std::views::reverse(members_)) {
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const Member& member = members_[number == SIGKILL ? i : members_.size() - 1 - i];
     if (member.pidfd.is_open()) {
       ::syscall(SYS_pidfd_send_signal, member.pidfd.number(), number, nullptr, 0);
     } else if (is_alive(member.identity)) {

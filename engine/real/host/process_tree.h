@@ -23,7 +23,8 @@ class ProcessTree {
   // Those of all members that still live: who was born since.
   void add_descendants();
 
-  // To all that live, last added first, so that children get it before their parents. Those that are gone do not count.
+  // To all that live; those that are gone do not count. Children get it before their parents (spec/transfer.md 6.1),
+  // but SIGKILL after them, so that no parent sees its child killed and starts another.
   void signal(int number);
   // Those that still live; the others are forgotten. A zombie is dead.
   const std::vector<pid_t>& survivors();
