@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/text.h"
+#include "engine/node/remote_cause.h"
 
 namespace areal::analyse {
 
@@ -26,9 +27,16 @@ void add_record_fields(const record::StoredKinds& kinds, std::string_view prefix
   }
 }
 
+// The number, or process and number where the cause lies in another process's recording.
+std::string cause_text(const record::RunReader& reader, std::uint64_t cause) {
+  if (!node::is_remote(cause)) return std::to_string(cause);
+  const node::RemoteCause remote = node::remote_cause_of(cause);
+  return fmt::format("{} #{}: {}", reader.names().name(remote.node), remote.incarnation, remote.seq);
+}
+
 std::vector<NamedValue> event_fields(const record::RunReader& reader, const port::TraceEvent& event) {
   std::vector<NamedValue> fields{
-      {"seq", std::to_string(event.seq)},         {"cause", std::to_string(event.cause)},
+      {"seq", std::to_string(event.seq)},         {"cause", cause_text(reader, event.cause)},
       {"lamport", std::to_string(event.lamport)}, {"at_ns", std::to_string(event.at.ns)},
       {"node", reader.names().name(event.node)},  {"incarnation", std::to_string(event.incarnation)},
       {"slot", std::to_string(event.slot.value)}, {"what", std::string(what_text(event.what))},
@@ -66,7 +74,7 @@ std::string event_line(const record::RunReader& reader, const port::TraceEvent& 
       fmt::format("{:>9} {:>12}  {:<28} {:<7} {}", event.seq, time_text(event.at),
                   reader.names().name(event.node, event.slot), what_text(event.what), kinds.to_text(event.record));
   if (event.body.kind != 0) text += " " + kinds.to_text(event.body);
-  if (event.cause != 0) text += fmt::format("  <- {}", event.cause);
+  if (event.cause != 0) text += fmt::format("  <- {}", cause_text(reader, event.cause));
   if (event.rule != 0) text += fmt::format("  rule {}", event.rule);
   return text;
 }

@@ -39,7 +39,9 @@ std::string to_text(const MergeResult& result) {
     text += fmt::format("truncated  {} after {} events; {}\n", process.name, count_text(process.events),
                         process.death_shown ? "the trace shows its death" : "nothing shows why");
   }
-  for (const std::string& name : result.absent) text += fmt::format("absent     {}: named as a cause\n", name);
+  if (!result.absent.empty()) {
+    text += fmt::format("absent     {}: named as causes\n", fmt::join(result.absent, ", "));
+  }
   if (result.lost_causes > 0) text += fmt::format("lost       {} causes\n", count_text(result.lost_causes));
   if (result.open_meetings > 0) {
     text += fmt::format("meetings   {} of groups end before all members come\n", count_text(result.open_meetings));

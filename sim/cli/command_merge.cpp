@@ -15,6 +15,8 @@
 namespace areal::cli {
 namespace {
 
+constexpr std::size_t kMostViolations = 10;
+
 // Records and judges what it hears.
 class JudgedRecording final : public port::TraceSink {
  public:
@@ -33,8 +35,9 @@ class JudgedRecording final : public port::TraceSink {
   void on_stream(std::uint32_t stream, std::string_view name) override { recorder_.on_stream(stream, name); }
   void on_decision(const port::Decision& decision) override { recorder_.on_decision(decision); }
 
-  // What judges say of a trace of which nothing is missing; of another one, what they found in it all the same.
-  sim::RunResult conclude(bool is_whole) {
+  // `is_whole`: nothing is missing that could have been there. `has_gaps`: what a killed process did last is missing,
+  // and a violation may be no more than that. Violations are kept in any case.
+  sim::RunResult conclude(bool is_whole, bool has_gaps) {
     sim::RunResult result;
     judges_.at_end(ended_.has_value() && is_whole, violations_);
     if (!ended_ || !is_whole) result.verdict = config::Verdict::kInconclusive;
@@ -44,6 +47,7 @@ class JudgedRecording final : public port::TraceSink {
       if (safety) result.verdict = config::Verdict::kSafety;
       if (!safety && result.verdict == config::Verdict::kHeld) result.verdict = config::Verdict::kLiveness;
     }
+    if (has_gaps && !violations_.empty()) result.verdict = config::Verdict::kInconclusive;
     result.end = ended_;
     result.events = last_.seq;
     result.ended_at = last_.at;
@@ -97,6 +101,16 @@ int refuse(const std::string& text) {
   return kBadUsage;
 }
 
+void print_violations(const sim::RunResult& result, bool has_gaps) {
+  const auto all = result.violations.all();
+  for (const sim::Violation& violation : all.first(std::min(all.size(), kMostViolations))) {
+    fmt::print("violation  {} at event {}: {}\n", sim::info_of(violation.invariant).name, violation.seq,
+               violation.message);
+  }
+  if (all.size() > kMostViolations) fmt::print("           and {} more\n", all.size() - kMostViolations);
+  if (!all.empty() && has_gaps) fmt::print("           they may be no more than what is missing\n");
+}
+
 int write_merged(const std::string& out, const analyse::MergeHead& head, const std::vector<analyse::NamedReader>& parts,
                  const sim::Room& room) {
   auto recorder = record::Recorder::open(out, head.info, head.nodes, room.kinds);
@@ -105,16 +119,15 @@ int write_merged(const std::string& out, const analyse::MergeHead& head, const s
   const auto merged = analyse::merge(head, parts, judged);
   if (!merged) {
     fmt::print(stderr, "areal-sim: {}\n", merged.error().detail);
+    recorder->reset();
+    for (const char* ending : {"", "-wal", "-shm"}) std::filesystem::remove(out + ending);
     return merged.error().code == Errc::kInvalid ? kBadUsage : kDamaged;
   }
   fmt::print("{}   merge {}   scenario {}   seed {:#x}\n{}", program_version(), out, head.info.scenario_name,
              head.info.seed, analyse::to_text(*merged));
   const bool is_whole = merged->is_whole();
-  const sim::RunResult result = judged.conclude(is_whole);
-  for (const sim::Violation& violation : result.violations.all()) {
-    fmt::print("violation  {} at event {}: {}\n", sim::info_of(violation.invariant).name, violation.seq,
-               violation.message);
-  }
+  const sim::RunResult result = judged.conclude(is_whole, merged->lost_causes > 0);
+  print_violations(result, merged->lost_causes > 0);
   const Status closed = is_whole ? close_recording(**recorder, result) : leave_open(**recorder, result);
   if (!closed) {
     fmt::print(stderr, "areal-sim: {}: the recording is incomplete: {}\n", out, closed.error().detail);

@@ -53,8 +53,8 @@ constexpr std::array<CommandRow, 9> kCommands{{
      .more =
          "Causes come before effects, and each process keeps its own order. The parts are of one scenario and seed.\n"
          "A process that was killed left a truncated part: OUT.db is complete if the other parts show its death,\n"
-         "truncated otherwise. Exit 0 if everything held, 1 or 3 for a violation, 2 if OUT.db is truncated or its\n"
-         "run did not end, 65 if a part is damaged or contradicts another.\n",
+         "truncated otherwise. Exit 0 if everything held, 1 or 3 for a violation, 2 if OUT.db is truncated, its run\n"
+         "did not end, or a violation may come of what is missing, 65 if a part is damaged or contradicts another.\n",
      .examples = "  areal-sim merge run.db run/\n"
                  "  areal-sim merge run.db gateway.1.db trainer.0.1.db engine.0.rank.0.1.db\n",
      .files_min = 2,
