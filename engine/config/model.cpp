@@ -196,7 +196,13 @@ Result<ModelSpec> model_by_name(std::string_view title) {
   if (title == "qwen3-30b-a3b") return qwen3_moe_model(qwen3_30b_a3b_dims(), std::string(title));
   if (title == "qwen3-0.6b") return qwen3_moe_model(qwen3_0_6b_dims(), std::string(title));
   if (title == "tiny") return qwen3_moe_model(tiny_dims(), std::string(title));
-  return Error{Errc::kInvalid, fmt::format("unknown model '{}'; known: qwen3-30b-a3b, qwen3-0.6b, tiny", title)};
+  if (title == "tiny_fp32_router") {
+    ModelDims dims = tiny_dims();
+    dims.router_storage = dims.router_wire = DType::kF32;
+    return qwen3_moe_model(dims, std::string(title));
+  }
+  return Error{Errc::kInvalid,
+               fmt::format("unknown model '{}'; known: qwen3-30b-a3b, qwen3-0.6b, tiny, tiny_fp32_router", title)};
 }
 
 }  // namespace areal::config

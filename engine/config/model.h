@@ -121,7 +121,7 @@ ModelDims tiny_dims();
 
 // The Qwen3 family under its published names: with experts if dims.experts > 0, else dense.
 Result<ModelSpec> qwen3_moe_model(const ModelDims& dims, std::string title = "qwen3");
-// "qwen3-30b-a3b", "qwen3-0.6b" or "tiny".
+// "qwen3-30b-a3b", "qwen3-0.6b", "tiny", or "tiny_fp32_router", whose routers are fp32 on both sides and on the wire.
 Result<ModelSpec> model_by_name(std::string_view title);
 
 // Which part of a model a simulation holds as real numbers.

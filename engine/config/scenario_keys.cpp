@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kMax32 = std::numeric_limits<std::uint32_t>::max();
 constexpr auto kMaxTime = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
 
-constexpr std::array<std::string_view, 3> kModelKinds = {"qwen3_30b_a3b", "qwen3_0_6b", "tiny"};
+constexpr std::array<std::string_view, 4> kModelKinds = {"qwen3_30b_a3b", "qwen3_0_6b", "tiny", "tiny_fp32_router"};
 constexpr std::array<std::string_view, 2> kLiveParts = {"sample", "all"};
 constexpr std::array<std::string_view, 3> kUpdateModes = {"awex", "xccl", "disk"};
 constexpr std::array<std::string_view, 2> kPlacements = {"separation", "colocation"};

@@ -51,6 +51,7 @@ proto::MemberOptions member_of(const RoomPlan& room, const RoomNode& node) {
   options.update_timeout = room.scenario.work.update_timeout;
   options.repeats = room.policies.repeats;
   options.may_enter = room.policies.may_enter;
+  options.policies = room.policies.delta;
   return options;
 }
 

@@ -15,6 +15,7 @@
 #include "engine/node/tiny_engine.h"
 #include "engine/node/tiny_replica.h"
 #include "engine/proto/cluster.h"
+#include "engine/proto/delta_policy.h"
 #include "engine/proto/member_plan.h"
 #include "engine/proto/name_policy.h"
 #include "engine/proto/pause_gate.h"
@@ -54,6 +55,7 @@ struct RoomPolicies {
   proto::EligiblePolicy eligible = proto::hold_published;
   proto::RecoveredCount recovered = proto::as_if_never_lost;
   proto::ReducePolicy reduces = proto::always_reduces;
+  proto::DeltaPolicies delta;
   AliasStorage aliases = AliasStorage::kShared;
 };
 

@@ -19,8 +19,13 @@ void Reconstruct::invert(UpdateMember& member, Outbox& out) {
 
 bool Reconstruct::on_compute(const port::ComputeDone& done, UpdateMember& member, Outbox& out) {
   if (done.what == port::ComputeKind::kInvert) {
-    reduce(done, member, out);
-    return false;
+    const bool leaves = done.outcome != Outcome::kOk && member.options().policies.leaves(done.outcome);
+    if (!leaves) {
+      reduce(done, member, out);
+      return false;
+    }
+    force_ = failed_ = true;
+    return true;
   }
   return done.what == port::ComputeKind::kCompare && compared(done, member, out);
 }

@@ -332,11 +332,14 @@ void UpdateMember::start_compute(port::ComputeKind what, const ComputeWish& wish
 bool UpdateMember::post_next(UpdateMode mode, std::uint64_t updates, Outbox& out) {
   const MemberPlan& plan = *options_.plan;
   const bool delta = mode == UpdateMode::kDelta;
-  const std::uint32_t part = delta ? posted_ / 2 : posted_;
-  if (part >= plan.passes.size()) return false;
+  std::uint32_t part = 0;
   port::Round round = port::Round::kDense;
-  if (delta) round = posted_ % 2 == 0 ? port::Round::kCounts : port::Round::kData;
-  ++posted_;
+  do {
+    part = delta ? posted_ / 2 : posted_;
+    if (part >= plan.passes.size()) return false;
+    if (delta) round = posted_ % 2 == 0 ? port::Round::kCounts : port::Round::kData;
+    ++posted_;
+  } while (!options_.policies.enters(round, plan.passes[part]));
   const MemberPass& pass = plan.passes[part];
   batches_.push_back(groups_.next_batch());
   port::PostBatch batch{.group = payload_group(groups_.epoch()),

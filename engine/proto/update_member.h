@@ -11,6 +11,7 @@
 
 #include "engine/proto/callee.h"
 #include "engine/proto/cluster.h"
+#include "engine/proto/delta_policy.h"
 #include "engine/proto/input.h"
 #include "engine/proto/member_groups.h"
 #include "engine/proto/member_plan.h"
@@ -62,6 +63,7 @@ struct MemberOptions {
   Duration update_timeout{120'000'000'000};
   RepeatPolicy repeats = never_repeat;
   EnterPolicy may_enter = enter_once;
+  DeltaPolicies policies{};
 };
 
 // What an attempt is asked to be. kDelta: may be one, if nobody wants it full.

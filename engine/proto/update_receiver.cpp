@@ -50,7 +50,8 @@ void UpdateReceiver::begin(Outbox& out) {
   if (!member_.options().delta) return stage_payload(UpdateMode::kFull, out);
   stage_ = Stage::kVotingMode;
   const AttemptMode& asked = member_.asked();
-  const bool can = asked.mode == UpdateMode::kDelta && asked.base == member_.version() && !quarantined_;
+  const HoldPolicy holds = member_.options().policies.holds;
+  const bool can = asked.mode == UpdateMode::kDelta && holds(asked.base, member_.version(), quarantined_);
   member_.meet({port::BatchKind::kMin, MeetingKind::kMode, can ? 1U : 0U, 0}, out);
 }
 

@@ -52,7 +52,7 @@ void UpdateSender::step(const Input& input, Outbox& out) {
 
 void UpdateSender::on_tell(const Record& body) {
   dispatch_record<StepMade>(body, [&](const StepMade& made) {
-    if (made.optimizer_steps > 0) rate_ = made.rate_used;  // A skipped step used none.
+    if (member_.options().policies.records_rate(made.optimizer_steps)) rate_ = made.rate_used;
   });
   dispatch_record<WeightsReplaced>(body, [&](const WeightsReplaced&) {
     rate_ = port::kNoRate;
@@ -252,11 +252,13 @@ void UpdateSender::on_batch(const port::BatchDone& done, Outbox& out) {
       if (mode_ == UpdateMode::kFull && own_ == FullReason::kNone) own_ = FullReason::kPeerRank;
       out.note(port::DeltaVoted{attempt.epoch, attempt.version, attempt.attempt, member_.options().role_rank, own_,
                                 mode_, tracker_.base_version().value_or(0), tracker_.deltas_since_anchor()});
+      count(CountMoment::kDecided, out);
       stage_ = Stage::kStaging;
       member_.reserve_staging(out);
       break;
     case Stage::kSending:
       if (member_.post_next(mode_, done.value, out)) break;
+      count(CountMoment::kSent, out);
       stage_ = Stage::kVerifying;
       member_.meet({port::BatchKind::kSum, MeetingKind::kVerify, packed_, 0}, out);
       break;
@@ -280,6 +282,18 @@ void UpdateSender::on_batch(const port::BatchDone& done, Outbox& out) {
 
 // ---- Commit and end ----
 
+// From now on the tracker says that receivers hold what the attempt moves.
+void UpdateSender::count(CountMoment moment, Outbox& out) {
+  if (!member_.options().delta || !member_.options().policies.counts(moment, mode_)) return;
+  const Version version = member_.attempt().version;
+  if (mode_ == UpdateMode::kFull) {
+    tracker_.seed(version);
+  } else if (!tracker_.mark_delta_committed(version)) {
+    tracker_.request_full(FullReason::kCommitFailed);
+  }
+  note_tracker(FullReason::kNone, out);
+}
+
 void UpdateSender::commit(Outbox& out) {
   if (!member_.options().delta) return member_.commit(out);
   stage_ = Stage::kCommitting;
@@ -289,20 +303,14 @@ void UpdateSender::commit(Outbox& out) {
 void UpdateSender::committed(const port::ComputeDone& done, Outbox& out) {
   if (stage_ != Stage::kCommitting) return;
   stage_ = Stage::kNone;
-  const Version version = member_.attempt().version;
-  if (mode_ == UpdateMode::kFull) {
-    tracker_.seed(version);
-  } else if (!tracker_.mark_delta_committed(version)) {
-    tracker_.request_full(FullReason::kCommitFailed);
-  }
+  count(CountMoment::kCommitted, out);
   // What the receivers hold is right, but it is not on record: the next delta would start from something else.
   if (done.outcome != Outcome::kOk) tracker_.request_full(FullReason::kCommitFailed);
-  note_tracker(FullReason::kNone, out);
   member_.commit(out);
 }
 
 void UpdateSender::end(Outbox& out) {
-  if (member_.options().delta && tracker_.is_seeded()) {
+  if (member_.options().delta && tracker_.is_seeded() && member_.options().policies.forgets()) {
     tracker_.request_full(FullReason::kPeerLost);
     note_tracker(FullReason::kPeerLost, out);
   }

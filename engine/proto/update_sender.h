@@ -71,6 +71,7 @@ class UpdateSender {
   void reconstructed(Outbox& out);
   void vote_mode(Outbox& out);
   void packed(const port::ComputeDone& done, Outbox& out);
+  void count(CountMoment moment, Outbox& out);
   void commit(Outbox& out);
   void committed(const port::ComputeDone& done, Outbox& out);
   void end(Outbox& out);

@@ -60,22 +60,18 @@ void PublishJudge::on_published(const port::TraceEvent& event, const port::Versi
                                 Violations& out) {
   published_ = std::max(published_, published.version);
   const Attempted wanted{published.epoch, published.version, published.attempt};
-  std::string lacks;
-  std::vector<std::uint64_t> related;
   for (const JudgeNode& node : setup_->nodes) {
     std::uint64_t seq = 0;
     const std::string lack = lack_of(node, wanted, &seq);
     if (lack.empty()) continue;
-    lacks += (lacks.empty() ? "" : ", ") + lack;
-    if (seq != 0) related.push_back(seq);
+    Violation found = violation_at(InvariantId::kInv2, event,
+                                   say(setup_->name_of(event.node), " published version ", published.version,
+                                       " (attempt ", published.attempt, "), but ", lack));
+    found.node = node.id;
+    found.version = published.version;
+    if (seq != 0) found.related.push_back(seq);
+    out.add(std::move(found));
   }
-  if (lacks.empty()) return;
-  Violation found = violation_at(InvariantId::kInv2, event,
-                                 say(setup_->name_of(event.node), " published version ", published.version,
-                                     " (attempt ", published.attempt, "), but ", lacks));
-  found.version = published.version;
-  found.related.insert(found.related.end(), related.begin(), related.end());
-  out.add(std::move(found));
 }
 
 }  // namespace areal::sim

@@ -34,7 +34,9 @@ void StepJudge::on_event(const port::TraceEvent& event, Violations& out) {
     course.seq = event.seq;
     course.over = true;
     const auto done = std::ranges::count_if(courses_, [](const auto& entry) { return entry.value.over; });
-    if (static_cast<std::uint32_t>(done) == setup_->trainers()) close(event, out);
+    // Whoever ended the step with less than another has begun is known already: nobody else may ever end it.
+    const bool differs = std::ranges::any_of(courses_, [&](const auto& entry) { return !fit(course, entry.value); });
+    if (differs || static_cast<std::uint32_t>(done) == setup_->trainers()) close(event, out);
   } else if (record.kind == port::TrainingWorldChanged::kKind) {
     close(event, out);
   } else if (record.kind == port::AbortGroup::kKind) {

@@ -15,8 +15,8 @@ struct Defect {
   std::string_view name;
   std::string_view source;
   std::string_view sentence;
-  std::string_view policy;                             // Empty: made by rules.
-  std::vector<config::RuleSpec> (*rules)() = nullptr;  // Null: made by a policy.
+  std::string_view policy;                             // Empty: made by rules alone.
+  std::vector<config::RuleSpec> (*rules)() = nullptr;  // Null: made by a policy alone.
 };
 
 // In the order of their names.

@@ -1,10 +1,13 @@
 // Defects that are wrong answers of a protocol's policy: small pure functions with the signatures of the right ones.
 #pragma once
 #include "engine/proto/callee.h"
+#include "engine/proto/delta_policy.h"
 #include "engine/proto/name_policy.h"
 #include "engine/proto/pause_gate.h"
 #include "engine/proto/router.h"
+#include "engine/proto/staleness.h"
 #include "engine/proto/train_loop.h"
+#include "engine/proto/training_group.h"
 #include "engine/proto/update_member.h"
 #include "engine/proto/write_lock.h"
 
@@ -32,6 +35,41 @@ constexpr bool any_pause_is_enough(const proto::PauseCount& count) { return coun
 constexpr proto::UpdateVerdict ignore_update_error(proto::Outcome /*outcome*/) {
   return proto::UpdateVerdict::kPublish;
 }
+
+// Training goes on from a version, and what made it counts for nothing.
+constexpr std::int64_t accepted_reset_on_resume(std::int64_t /*version*/, const proto::StalenessLimits& /*limits*/) {
+  return 0;
+}
+
+// A rank without a shard has no gradients, and so nothing to reduce.
+constexpr bool early_return_on_empty(std::uint32_t shards) { return shards != 0; }
+
+// A delta counts when it has left, ...
+constexpr bool commit_before_barrier(proto::CountMoment moment, proto::UpdateMode mode) {
+  const bool delta = mode == proto::UpdateMode::kDelta;
+  return moment == (delta ? proto::CountMoment::kSent : proto::CountMoment::kCommitted);
+}
+// ... and a full update before it is even packed.
+constexpr bool seed_before_transfer(proto::CountMoment moment, proto::UpdateMode mode) {
+  const bool full = mode == proto::UpdateMode::kFull;
+  return moment == (full ? proto::CountMoment::kDecided : proto::CountMoment::kCommitted);
+}
+
+// The rate that a step would have used, if it was skipped.
+constexpr bool lr_recorded_on_skip(std::uint64_t /*optimizer_steps*/) { return true; }
+
+// An error ends the pass of the rank that met it, and of nobody else.
+constexpr bool early_abort_in_reconstruct(port::Outcome /*inversion*/) { return true; }
+
+// The rounds of a delta are those of the dtypes that this rank has something of.
+constexpr bool rounds_from_local_plan(port::Round round, const proto::MemberPass& pass) {
+  return round == port::Round::kDense || pass.elements != 0;
+}
+
+// A delta is applied to whatever is there, ...
+constexpr bool take_any_delta(Version /*base*/, Version /*held*/, bool /*quarantined*/) { return true; }
+// ... also if the pair was connected anew since the last one.
+constexpr bool remember_across_epochs() { return false; }
 
 // No rename is known, and what has no partner is left out without a word.
 class SkipUnmatched final : public proto::NamePolicy {

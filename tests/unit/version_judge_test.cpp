@@ -65,7 +65,7 @@ TEST(LabelJudge, TokensFromAnEngineNobodyWatchesAreHeldToItsWeights) {
 TEST(PublishJudge, MemberThatNeverApplied) {
   const Trace trace = updated({.skips = kInfer[3]});
   EXPECT_EQ(trace.names(), "INV-2");
-  EXPECT_TRUE(trace.found(InvariantId::kInv2, kGateway, 1));
+  EXPECT_TRUE(trace.found(InvariantId::kInv2, kInfer[3], 1));
   EXPECT_NE(trace.violations().all()[0].message.find("infer-3 has not applied it"), std::string::npos);
 }
 
@@ -85,7 +85,7 @@ TEST(PublishJudge, TrainerThatNeverEntered) {
   trace.note(kGateway, port::PairChanged{1, port::PairState::kUpdating, 1});
   trace.note(kTrain[0], port::CollectiveEntered{1, 2, 1, 4});
   trace.note(kGateway, port::VersionPublished{1, 2, 1, port::UpdateMode::kFull, {}, 0});
-  EXPECT_TRUE(trace.found(InvariantId::kInv2, kGateway, 2));
+  EXPECT_TRUE(trace.found(InvariantId::kInv2, kTrain[1], 2));
   EXPECT_NE(trace.violations().all()[0].message.find("train-1 has not entered"), std::string::npos);
 }
 
