@@ -62,7 +62,7 @@ while [ "$done_kills" -lt "$kills" ]; do
   } >"$work/faults"
   sed -i '/^  expect:/d' "$file"
   cat "$work/faults" >>"$file"
-  timeout 120 "$program" real "$file" --backend gloo --seed $((seed + run)) --quiet >"$work/out" 2>&1
+  TMPDIR=$work timeout 120 "$program" real "$file" --backend gloo --seed $((seed + run)) --quiet >"$work/out" 2>&1
   status=$?
   for name in "${used[@]}"; do
     done_kills=$((done_kills + 1))
@@ -76,8 +76,8 @@ while [ "$done_kills" -lt "$kills" ]; do
     fi
   done
   [ $status -eq 0 ] || { echo "run $run (seed $((seed + run)), ${used[*]}): exit $status"; tail -n 15 "$work/out"; }
-  left=$(pgrep -c -x areal-node || true)
-  folders=$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'areal-run-*' 2>/dev/null | wc -l)
+  left=$(pgrep -c -f "$work/areal-run-" || true)
+  folders=$(find "$work" -maxdepth 1 -name 'areal-run-*' 2>/dev/null | wc -l)
   if [ "${left:-0}" -ne 0 ] || [ "$folders" -ne 0 ]; then
     leaks=$((leaks + 1))
     echo "run $run left $left processes and $folders folders behind"
