@@ -1,5 +1,5 @@
-// Runs scenarios once each and prints their digests: the simulator's core without recordings and command line, so that a
-// further compiler or optimisation level costs a small build.
+// Runs scenarios once each and prints their digests: the simulator's core without recordings and command line, so that
+// a further compiler or optimisation level costs a small build.
 //
 //   core-digest SEED SCENARIO.yaml...      exit 0; 64 if a scenario cannot be read, 1 if a run broke a promise
 #include <fmt/core.h>

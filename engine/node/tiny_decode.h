@@ -1,5 +1,5 @@
-// How long samples of the small live model are and how they are scored: pseudo-data that is a function of the run's seed
-// and the sample alone, so that interruptions and timing do not change it. Pure functions.
+// How long samples of the small live model are and how they are scored: pseudo-data that is a function of the run's
+// seed and the sample alone, so that interruptions and timing do not change it. Pure functions.
 #pragma once
 #include <cstdint>
 

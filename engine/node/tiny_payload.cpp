@@ -78,7 +78,8 @@ std::vector<std::uint8_t> kinds_of(const RoomPlan& room, std::uint32_t train_ran
   const auto& places = room.reconstruct->ranks[train_rank].places;
   std::vector<std::uint8_t> kinds;
   for (std::uint8_t kind = 0; kind < places.size(); ++kind) {
-    if (batch.group == proto::replica_group(proto::epoch_of_side(batch.group), places[kind].group)) kinds.push_back(kind);
+    if (batch.group == proto::replica_group(proto::epoch_of_side(batch.group), places[kind].group))
+      kinds.push_back(kind);
   }
   return kinds;
 }
@@ -190,8 +191,7 @@ void TinyReceiverPayload::begin(const RoomPlan& room, const TinyEngineRank& rank
   }
 }
 
-BatchPayload TinyReceiverPayload::make(const RoomPlan& room, const TinyEngineRank& rank,
-                                       const port::PostBatch& batch) {
+BatchPayload TinyReceiverPayload::make(const RoomPlan& room, const TinyEngineRank& rank, const port::PostBatch& batch) {
   if (streams_.empty()) begin(room, rank);
   BatchPayload payload;
   const DType wire = wire_of(room, rank.replica().transfer_rank(), batch);

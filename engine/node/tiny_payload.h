@@ -1,8 +1,8 @@
 // The bytes of group batches between ranks of the small live model, as real processes exchange them.
 //
-// A sender's and a receiver's side of the same batch agree about every peer and size, because both follow the live plan;
-// only the data round of a delta has sizes that the counts before it said. Values are little-endian in the wire dtype.
-// Values; one loop owns them.
+// A sender's and a receiver's side of the same batch agree about every peer and size, because both follow the live
+// plan; only the data round of a delta has sizes that the counts before it said. Values are little-endian in the wire
+// dtype. Values; one loop owns them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -47,14 +47,15 @@ class TinyReceiverPayload {
  public:
   // REQUIRES: a receive batch of version > 0.
   BatchPayload make(const RoomPlan& room, const TinyEngineRank& rank, const port::PostBatch& batch);
-  PayloadEnd take(const RoomPlan& room, TinyEngineRank& rank, const port::PostBatch& batch, const BatchPayload& payload);
+  PayloadEnd take(const RoomPlan& room, TinyEngineRank& rank, const port::PostBatch& batch,
+                  const BatchPayload& payload);
   // Staging is new.
   void clear() { streams_.clear(); }
 
  private:
   // One sender's part of the present transfer, until its last wire dtype has come.
   struct Stream {
-    std::uint32_t stream = 0;  // Index into TinyShape::streams.
+    std::uint32_t stream = 0;         // Index into TinyShape::streams.
     std::vector<std::uint32_t> bits;  // Of a dense transfer, in wire order.
     // Of a delta, by operation.
     std::vector<std::vector<std::int32_t>> indices;

@@ -60,10 +60,10 @@ class CheckpointInfo {
   [[nodiscard]] Digest128 value() const;
 
   Phase phase_ = Phase::kIdle;
-  OpId put_;                    // Under way, wanted or not; 0: none. The store promises no order, so a read waits for it.
+  OpId put_;  // Under way, wanted or not; 0: none. The store promises no order, so a read waits for it.
   bool waits_for_put_ = false;  // A read does.
-  CheckpointRecord moving_;  // Being written, or read so far.
-  std::uint64_t place_ = 0;  // Of the values: which one is under way.
+  CheckpointRecord moving_;     // Being written, or read so far.
+  std::uint64_t place_ = 0;     // Of the values: which one is under way.
   std::uint32_t retries_ = 0;
   std::uint64_t last_op_ = 0;
   std::array<Digest128, 2 * kParts + 1> known_{};  // As last written or read: what a put expects.

@@ -4,9 +4,9 @@
 // Step by step (spec/transfer.md 1.9): gradient memory is given up; the synced state is captured; MAX vote 1 of the
 // training ranks, whether anybody needs a full update; if nobody does, the last step is reconstructed (reconstruct.h);
 // MAX vote 2; MIN vote of all ranks, receivers too: a delta only if everybody can. Then staging memory, pack (cast to
-// the wire dtype), one send batch a wire dtype, or two in a delta, the verifying sum and the final barrier. The sum adds
-// what left every sender and subtracts what every receiver holds: it is zero exactly if all bytes arrived, and nobody
-// applies otherwise. Gradient memory is there again before the attempt is answered, and before its end is.
+// the wire dtype), one send batch a wire dtype, or two in a delta, the verifying sum and the final barrier. The sum
+// adds what left every sender and subtracts what every receiver holds: it is zero exactly if all bytes arrived, and
+// nobody applies otherwise. Gradient memory is there again before the attempt is answered, and before its end is.
 //
 // Only the commit moves the tracker and what is recorded of the receivers; an end of the epoch asks for a full update.
 // With deltas off there are no votes and nothing is captured.
@@ -16,7 +16,6 @@
 #include "engine/proto/update_member.h"
 
 namespace areal::proto {
-
 
 class UpdateSender {
  public:
@@ -30,8 +29,8 @@ class UpdateSender {
   [[nodiscard]] const delta::DeltaTracker& tracker() const { return tracker_; }
   void list_waits(WaitList& waits) const;
 
-  AREAL_FIELDS(member_, tracker_, reconstruct_, stage_, loaded_, gradients_, next_gradients_, gradients_held_, gradients_move_,
-               gradient_tries_, rate_, known_, captured_, own_, mode_, packed_)
+  AREAL_FIELDS(member_, tracker_, reconstruct_, stage_, loaded_, gradients_, next_gradients_, gradients_held_,
+               gradients_move_, gradient_tries_, rate_, known_, captured_, own_, mode_, packed_)
 
  private:
   enum class Stage : std::uint8_t {
@@ -87,12 +86,12 @@ class UpdateSender {
   bool gradients_held_ = false;
   bool gradients_move_ = false;  // They were asked for or given up, and that has not ended.
   std::uint32_t gradient_tries_ = 0;
-  std::uint64_t rate_ = port::kNoRate;  // That the last step used.
-  std::uint64_t known_ = 0;             // Parameters whose last synced state is recorded.
+  std::uint64_t rate_ = port::kNoRate;       // That the last step used.
+  std::uint64_t known_ = 0;                  // Parameters whose last synced state is recorded.
   FullReason captured_ = FullReason::kNone;  // Why the capture allows no delta.
   FullReason own_ = FullReason::kNone;       // This rank's reason of the present attempt.
   UpdateMode mode_ = UpdateMode::kFull;      // Of the present attempt, as decided by all.
-  std::uint64_t packed_ = 0;   // Low word of the digest of what left.
+  std::uint64_t packed_ = 0;                 // Low word of the digest of what left.
 };
 
 }  // namespace areal::proto

@@ -35,8 +35,9 @@ void ChildProcesses::start(NodeId node, std::uint16_t port, std::function<void(I
   if (known && !runs) {
     host::ProcessRecipe recipe;
     const Incarnation next = incarnations_[node.value] + 1;
-    recipe.argv = {"/proc/self/exe",   "--run",  folder_.string(),     "--node", room_.node(node).name,
-                   "--incarnation", std::to_string(next), "--port", std::to_string(port), "--notes"};
+    recipe.argv = {"/proc/self/exe",      "--run",         folder_.string(),     "--node",
+                   room_.node(node).name, "--incarnation", std::to_string(next), "--port",
+                   std::to_string(port),  "--notes"};
     auto process = host::OsProcess::start(recipe);
     if (process) {
       incarnation = incarnations_[node.value] = next;

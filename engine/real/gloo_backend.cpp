@@ -79,9 +79,10 @@ class GlooBackend final : public host::GroupBackend {
 }  // namespace
 
 host::GroupBackendMaker gloo_backend(GlooPlace place) {
-  return [place = std::move(place)](std::function<void(host::GroupNews)> deliver) -> std::unique_ptr<host::GroupBackend> {
-    return std::make_unique<GlooBackend>(place, std::move(deliver));
-  };
+  return
+      [place = std::move(place)](std::function<void(host::GroupNews)> deliver) -> std::unique_ptr<host::GroupBackend> {
+        return std::make_unique<GlooBackend>(place, std::move(deliver));
+      };
 }
 
 }  // namespace areal::real

@@ -234,7 +234,7 @@ class NodeProcess {
 }  // namespace
 
 int run_node(const NodeProgramOptions& options) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_signal;
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGINT, &action, nullptr);
@@ -242,7 +242,8 @@ int run_node(const NodeProgramOptions& options) {
   auto paper = read_paper(options.folder);
   if (!paper) return fail(kRefused, paper.error().detail);
   const config::ReadScenario read = config::read_scenario_file(scenario_file(options.folder).string());
-  if (!read.scenario) return fail(kRefused, config::refusal_text(scenario_file(options.folder).string(), read.problems));
+  if (!read.scenario)
+    return fail(kRefused, config::refusal_text(scenario_file(options.folder).string(), read.problems));
   auto room = node::plan_room(*read.scenario, {});
   if (!room) return fail(kRefused, room.error().detail);
   NodeProcess process(options, std::move(*paper), std::move(*room));

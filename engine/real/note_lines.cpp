@@ -47,9 +47,9 @@ bool take(std::string_view text, Record& record) {
 }  // namespace
 
 std::string line_of(const port::TraceEvent& event) {
-  std::string line = fmt::format("N {:x} {:x} {:x} {:x} {:x} {:x} {:x}", event.seq,
-                                 static_cast<std::uint64_t>(event.at.ns), event.node.value, event.incarnation,
-                                 event.slot.value, static_cast<unsigned>(event.what), event.rule);
+  std::string line =
+      fmt::format("N {:x} {:x} {:x} {:x} {:x} {:x} {:x}", event.seq, static_cast<std::uint64_t>(event.at.ns),
+                  event.node.value, event.incarnation, event.slot.value, static_cast<unsigned>(event.what), event.rule);
   append(line, event.record);
   append(line, event.body);
   return line;

@@ -24,11 +24,7 @@ sim::NodeDirectory directory_of(const node::RoomPlan& room) {
 
 PlannedFaults::PlannedFaults(host::Loop& loop, port::TraceSink& sink, std::function<std::uint64_t()> next_seq,
                              NodeId self, std::uint64_t seed)
-    : loop_(loop),
-      sink_(sink),
-      next_seq_(std::move(next_seq)),
-      self_(self),
-      decisions_(mix_words(seed, self.value)) {}
+    : loop_(loop), sink_(sink), next_seq_(std::move(next_seq)), self_(self), decisions_(mix_words(seed, self.value)) {}
 
 Result<std::unique_ptr<PlannedFaults>> PlannedFaults::make(const node::RoomPlan& room, const host::Identity& self,
                                                            std::uint64_t seed, host::Loop& loop, port::TraceSink& sink,
@@ -49,8 +45,7 @@ Result<std::unique_ptr<PlannedFaults>> PlannedFaults::make(const node::RoomPlan&
   const sim::NodeDirectory directory = directory_of(room);
   auto hook = sim::RuleHook::make(rules, faults->kinds_, directory);
   if (!hook) return std::move(hook).error();
-  auto plan =
-      sim::FaultPlan::make(specs, room.scenario.budget, sim::Profile::kCalm, faults->kinds_, directory);
+  auto plan = sim::FaultPlan::make(specs, room.scenario.budget, sim::Profile::kCalm, faults->kinds_, directory);
   if (!plan) return std::move(plan).error();
   faults->rules_ = std::move(*hook);
   faults->plan_ = std::move(*plan);

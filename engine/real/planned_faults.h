@@ -1,9 +1,9 @@
 // A scenario's faults and rules at one real process: the same plan as in a simulation, asked by this process's ports.
 //
-// A process sees its own trace alone, so a fault acts where the event that sets it off happens. What hits another process
-// (its death, a stop) is handed to `order`, since only the starter of a run may do that. Occurrences are counted by the
-// first process of a node: what is to happen at the n-th event does not happen again in its replacement. Called by the
-// loop only.
+// A process sees its own trace alone, so a fault acts where the event that sets it off happens. What hits another
+// process (its death, a stop) is handed to `order`, since only the starter of a run may do that. Occurrences are
+// counted by the first process of a node: what is to happen at the n-th event does not happen again in its replacement.
+// Called by the loop only.
 #pragma once
 #include <functional>
 #include <memory>

@@ -13,9 +13,9 @@
 namespace areal::real {
 
 struct RunPaper {
-  std::uint64_t run = 0;   // Id of the run: in every handshake.
+  std::uint64_t run = 0;  // Id of the run: in every handshake.
   std::uint64_t seed = 0;
-  Instant epoch{};         // Of the machine's monotonic clock: zero of the run's time.
+  Instant epoch{};  // Of the machine's monotonic clock: zero of the run's time.
   std::string address = "127.0.0.1";
 };
 

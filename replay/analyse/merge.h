@@ -1,13 +1,13 @@
 // Merges the recordings of the processes of one run into one trace in causal order.
 //
 // Every part is of one incarnation of one process, with event numbers of its own; causes in other processes have names
-// (engine/node/remote_cause.h). The merged trace has whole steps (merge_part.h) in order of (time of its process, Lamport
-// number, node, incarnation), as far as causes allow: steps are merged through a heap, in which a step waits for the
-// steps that it names as causes, and the first step of an incarnation for the end of the one before. Of steps that
-// nothing links, what happened first comes first, as far as clocks agree; on one machine they do. Where members of a
-// group meet, causes do not say who else had to come: meetings.h holds a step back until all have, if they can. Events
-// get numbers from 1; causes become these numbers. Times stay those of each process's own clock; how far clocks are
-// apart is estimated (clock_offsets.h) and told.
+// (engine/node/remote_cause.h). The merged trace has whole steps (merge_part.h) in order of (time of its process,
+// Lamport number, node, incarnation), as far as causes allow: steps are merged through a heap, in which a step waits
+// for the steps that it names as causes, and the first step of an incarnation for the end of the one before. Of steps
+// that nothing links, what happened first comes first, as far as clocks agree; on one machine they do. Where members of
+// a group meet, causes do not say who else had to come: meetings.h holds a step back until all have, if they can.
+// Events get numbers from 1; causes become these numbers. Times stay those of each process's own clock; how far clocks
+// are apart is estimated (clock_offsets.h) and told.
 //
 // A part that is truncated has lost its end. A cause that lay there becomes 0. The merged trace is whole only if every
 // part is, or is of a process whose death another part shows; what it shows is then all that could be known. Not

@@ -139,7 +139,8 @@ void PairJudge::on_published(const port::TraceEvent& event, const port::VersionP
   if (update_history_ != history_) return;  // Begun before training went back, and late.
   if (published.version < least_) {
     report(event, InvariantId::kPairVersion, published.version, last_seq_,
-           say(" published version ", published.version, " of epoch ", published.epoch, " after version ", least_ - 1), out);
+           say(" published version ", published.version, " of epoch ", published.epoch, " after version ", least_ - 1),
+           out);
   }
   least_ = std::max(least_, published.version + 1);
   last_seq_ = event.seq;

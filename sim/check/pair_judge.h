@@ -47,7 +47,7 @@ class PairJudge final : public JudgeOf<PairJudge> {
   std::uint64_t open_update_ = 0;     // seq of the UpdateStarted that has not ended; 0 if none is.
   std::uint64_t history_ = 0;         // How often training began anew.
   std::uint64_t update_history_ = 0;  // At the start of the update that is open or was last.
-  Version least_ = 1;  // That may be published next in this history.
+  Version least_ = 1;                 // That may be published next in this history.
   std::uint64_t last_seq_ = 0;
   Flat<Key, Published> published_;
   port::Exported export_key_;

@@ -108,7 +108,8 @@ constexpr std::array<OptionRow, 22> kOptions{{
     {"profile", "calm|hostile", "run",
      "calm: only what the scenario says. hostile: also late, lost and doubled messages, "
      "dead ranks, slow links."},
-    {"set", "KEY=VALUE", "run real", "Change one value of the scenario, such as work.updates=20. May be repeated.", true},
+    {"set", "KEY=VALUE", "run real", "Change one value of the scenario, such as work.updates=20. May be repeated.",
+     true},
     {"half", "with_defect|without_defect", "run catalogue",
      "Of a scenario that names a defect: run it with or without."},
     {"until", "TIME|EVENT", "run", "Stop there, inconclusive: 45s of virtual time, or after event 18204."},

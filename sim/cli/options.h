@@ -31,14 +31,14 @@ struct Arguments {
   std::vector<std::string> sets;  // "path.to.key=value".
   Half half = Half::kNone;
   bool quiet = false;
-  bool from_decisions = false;  // replay: take the recorded decisions instead of the seed's.
+  bool from_decisions = false;   // replay: take the recorded decisions instead of the seed's.
   std::string backend = "gloo";  // real.
   bool keep = false;             // real: the folder of the run.
-  bool history = false;         // diff: compare what the runs came to instead of every line.
-  bool all_nodes = false;       // replay: every node by itself.
-  std::string node;             // dump, replay: pattern.
-  std::string kind;             // dump.
-  std::uint64_t from = 0;       // dump: first event.
+  bool history = false;          // diff: compare what the runs came to instead of every line.
+  bool all_nodes = false;        // replay: every node by itself.
+  std::string node;              // dump, replay: pattern.
+  std::string kind;              // dump.
+  std::uint64_t from = 0;        // dump: first event.
   std::uint64_t to = UINT64_MAX;
 };
 

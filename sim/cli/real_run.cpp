@@ -107,8 +107,9 @@ class RealRun {
       const auto exit = member.process->poll();
       if (!exit) continue;
       member.gone = true;
-      if (!ending_) lost_ = fmt::format("{} ended with {}{}", member.name, exit->word(),
-                                        exit->reason.empty() ? "" : ": " + exit->reason);
+      if (!ending_)
+        lost_ = fmt::format("{} ended with {}{}", member.name, exit->word(),
+                            exit->reason.empty() ? "" : ": " + exit->reason);
     }
     const auto now = Clock::now();
     std::erase_if(stopped_, [&](const Stopped& one) {
@@ -167,8 +168,7 @@ class RealRun {
     for (const Stopped& one : stopped_) signal(one.node, SIGCONT);
     for (Member& member : members_) member.process->stop(kGrace);
     const auto until = Clock::now() + std::chrono::nanoseconds(kGrace.ns) + std::chrono::seconds(3);
-    while (Clock::now() < until &&
-           !std::ranges::all_of(members_, [](const Member& member) { return member.gone; })) {
+    while (Clock::now() < until && !std::ranges::all_of(members_, [](const Member& member) { return member.gone; })) {
       look();
     }
     members_.clear();  // Kills what is left.

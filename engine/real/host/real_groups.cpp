@@ -91,9 +91,8 @@ void RealPorts::take_news(GroupNews news) {
 }
 
 void RealPorts::batch_done(const GroupNews& news) {
-  const auto place = std::ranges::find_if(batches_, [&](const Wish& wish) {
-    return wish.batch.group == news.group && wish.batch.batch == news.batch;
-  });
+  const auto place = std::ranges::find_if(
+      batches_, [&](const Wish& wish) { return wish.batch.group == news.group && wish.batch.batch == news.batch; });
   if (place == batches_.end()) return;
   const Wish wish = *place;
   batches_.erase(place);
