@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t kMagic = 0x746e'696f'706b;  // "kpoint"; the format is in the upper 16 bits.
 constexpr std::uint64_t kFormat = 1;
 constexpr std::uint64_t kFirstWord = kMagic | (kFormat << 48);
-constexpr std::size_t kHeadBytes = 5 * 8;
+constexpr std::size_t kHeadBytes = 40;
 constexpr std::size_t kChunkWords = 8192;
 
 Digest128 digest_of(std::uint64_t version, std::span<const std::uint64_t> words) {

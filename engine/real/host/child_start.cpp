@@ -20,7 +20,7 @@ namespace {
 constexpr int kNotRun = 127;  // As shells say it.
 constexpr std::array<std::string_view, 6> kSteps{"parent",         "process group", "descriptors",
                                                  "working folder", "signals",       "program"};
-enum Step : std::int32_t { kParent, kGroup, kDescriptors, kFolder, kSignals, kProgram };
+enum Step : std::uint8_t { kParent, kGroup, kDescriptors, kFolder, kSignals, kProgram };
 
 struct Pipe {
   Descriptor read;
@@ -61,6 +61,7 @@ std::vector<std::string> laid_over(char** environment, const std::vector<config:
 
 std::vector<char*> pointers_to(const std::vector<std::string>& words) {
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));  // As execve() wants it.
   pointers.push_back(nullptr);
   return pointers;
@@ -81,7 +82,7 @@ bool reset_signals() {
   for (int number = 1; number < NSIG; ++number) ::sigaction(number, &standard, nullptr);  // Fails where it may not.
   sigset_t none{};
   ::sigemptyset(&none);
-  return ::sigprocmask(SIG_SETMASK, &none, nullptr) == 0;
+  return ::pthread_sigmask(SIG_SETMASK, &none, nullptr) == 0;
 }
 
 bool place_descriptors(const Preparation& prepared) {

@@ -19,7 +19,7 @@ namespace {
 using port::Outcome;
 
 constexpr std::uint64_t kFirstWord = 0x0001'6572'6f74'7361;  // "astore", format 1.
-constexpr std::size_t kFileBytes = 6 * 8;
+constexpr std::size_t kFileBytes = 48;
 
 Digest128 check_of(std::uint64_t key, const Digest128& value) {
   return hash_words(std::array{kFirstWord, key, value.high, value.low});
@@ -77,8 +77,9 @@ Result<Descriptor> FileStore::lock(int how) const {
 StoreAnswer FileStore::read(std::uint64_t key) const {
   const auto bytes = read_file(file_of(key), kFileBytes);
   if (!bytes) return failed(bytes.error());
-  if (!bytes->has_value()) return {Outcome::kRefused, {}, {}};
-  const auto value = decode(key, **bytes);
+  const auto& content = *bytes;
+  if (!content) return {Outcome::kRefused, {}, {}};
+  const auto value = decode(key, *content);
   if (!value) return {Outcome::kFailed, {}, file_of(key).string() + ": damaged"};
   return {Outcome::kOk, *value, {}};
 }
@@ -86,7 +87,7 @@ StoreAnswer FileStore::read(std::uint64_t key) const {
 StoreAnswer FileStore::put_if(std::uint64_t key, const Digest128& expected, const Digest128& value) const {
   const auto held = lock(LOCK_EX);
   if (!held) return failed(held.error());
-  const StoreAnswer present = read(key);
+  StoreAnswer present = read(key);
   if (present.outcome != Outcome::kOk && present.outcome != Outcome::kRefused) return present;
   if (present.value != expected) return {Outcome::kMismatch, present.value, {}};
   const Status written = replace_file(file_of(key), encode(key, value));

@@ -22,8 +22,9 @@ constexpr std::string_view kLeasePrefix = "@areal-port-reservation-v1-";
 
 std::string read_text(const fs::path& path) {
   const auto bytes = read_file(path, kTextLimit);
-  if (!bytes || !bytes->has_value()) return {};
-  return {(*bytes)->begin(), (*bytes)->end()};
+  if (!bytes) return {};
+  const auto& content = *bytes;
+  return content ? std::string(content->begin(), content->end()) : std::string();
 }
 
 // Parts that end with `end`.

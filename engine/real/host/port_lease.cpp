@@ -55,19 +55,22 @@ std::string lease_name(std::uint16_t port) { return fmt::format("areal-port-rese
 
 Result<std::vector<std::uint16_t>> PortLeases::lease(std::size_t count, std::uint16_t first) {
   if (count == 0 || count > kPorts) return Error{Errc::kInvalid, fmt::format("{} ports cannot be leased", count)};
-  if (first < kFirstPort || first > kLastPort) return Error{Errc::kInvalid, fmt::format("port {} is no candidate", first)};
+  if (first < kFirstPort || first > kLastPort)
+    return Error{Errc::kInvalid, fmt::format("port {} is no candidate", first)};
   const std::size_t rounds = std::min<std::size_t>(std::max<std::size_t>(10, 10 * count), kPorts);
   std::vector<Lease> taken;
   for (std::size_t i = 0; i < rounds && taken.size() < count; ++i) {
     const auto port = static_cast<std::uint16_t>(kFirstPort + (first - kFirstPort + i) % kPorts);
-    auto socket = bind_name(port);
-    if (!socket) return socket.error();
-    if (!socket->has_value()) continue;
+    auto bound = bind_name(port);
+    if (!bound) return bound.error();
+    auto& socket = *bound;
+    if (!socket) continue;
     // A process that knows nothing of leases may have the port.
-    if (can_bind(SOCK_STREAM, port) && can_bind(SOCK_DGRAM, port)) taken.push_back({port, std::move(**socket)});
+    if (can_bind(SOCK_STREAM, port) && can_bind(SOCK_DGRAM, port)) taken.push_back({port, std::move(*socket)});
   }
   if (taken.size() < count) {
-    return Error{Errc::kInvalid, fmt::format("{} of {} ports are free among {} from {} on", taken.size(), count, rounds, first)};
+    return Error{Errc::kInvalid,
+                 fmt::format("{} of {} ports are free among {} from {} on", taken.size(), count, rounds, first)};
   }
   std::vector<std::uint16_t> ports;
   for (Lease& lease : taken) {
@@ -82,6 +85,8 @@ void PortLeases::release(std::uint16_t port) {
   std::erase_if(leases_, [port](const Lease& lease) { return lease.port == port; });
 }
 
-bool PortLeases::holds(std::uint16_t port) const { return std::ranges::find(leases_, port, &Lease::port) != leases_.end(); }
+bool PortLeases::holds(std::uint16_t port) const {
+  return std::ranges::find(leases_, port, &Lease::port) != leases_.end();
+}
 
 }  // namespace areal::host

@@ -33,8 +33,9 @@ std::vector<std::string_view> split(std::string_view text) {
 
 std::string read_text(const std::string& path) {
   const auto bytes = read_file(path, kStatLimit);
-  if (!bytes || !bytes->has_value()) return {};
-  return {(*bytes)->begin(), (*bytes)->end()};
+  if (!bytes) return {};
+  const auto& content = *bytes;
+  return content ? std::string(content->begin(), content->end()) : std::string();
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ void ProcessTree::add_descendants(const ProcessIdentity& root) {
 
 void ProcessTree::add_descendants() {
   std::vector<ProcessIdentity> known;
+  known.reserve(members_.size());
   for (const Member& member : members_) known.push_back(member.identity);
   for (const ProcessIdentity& process : known) add_descendants(process);
 }

@@ -44,9 +44,11 @@ bool parse_number(const std::string& text, T& value) {
 
 std::optional<Owner> read_owner(const fs::path& path) {
   const auto bytes = read_file(path / "owner", kOwnerLimit);
-  if (!bytes || !bytes->has_value()) return std::nullopt;
+  if (!bytes) return std::nullopt;
+  const auto& content = *bytes;
+  if (!content) return std::nullopt;
   std::vector<std::string> lines{{}};
-  for (const std::uint8_t byte : **bytes) {
+  for (const std::uint8_t byte : *content) {
     if (byte == '\n') {
       lines.emplace_back();
     } else {
