@@ -69,6 +69,7 @@ TEST_P(ComputeContract, WhatArrivesIsWhatLeft) {
   for (std::size_t i = 0; i < passes.size(); ++i) {
     port::PostBatch batch{.group = group, .batch = BatchId{i + 1}, .kind = port::BatchKind::kSend, .tag = i + 1};
     batch.part = static_cast<std::uint32_t>(i);
+    batch.buffer = BufferId{1};
     batch.version = 1;
     batch.dtype = passes[i];
     at(kTrainer).transport().post(kFirst, batch);

@@ -11,7 +11,7 @@
 namespace areal::host {
 namespace {
 
-class RunFolder : public ::testing::Test {
+class Addresses : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = ::testing::TempDir() + "areal_run_XXXXXX";
@@ -22,7 +22,7 @@ class RunFolder : public ::testing::Test {
   std::string path_;
 };
 
-TEST_F(RunFolder, PublishedAddressIsFoundAndReplaced) {
+TEST_F(Addresses, PublishedAddressIsFoundAndReplaced) {
   RunDirectory book(path_);
   EXPECT_FALSE(book.find({4}).has_value());
   EXPECT_TRUE(book.withdraw({4}).has_value());
@@ -38,7 +38,7 @@ TEST_F(RunFolder, PublishedAddressIsFoundAndReplaced) {
   EXPECT_TRUE(std::filesystem::is_empty(path_ + "/nodes"));
 }
 
-TEST_F(RunFolder, OtherTextCountsAsNone) {
+TEST_F(Addresses, OtherTextCountsAsNone) {
   RunDirectory book(path_);
   ASSERT_TRUE(book.publish({4}, {"127.0.0.1", 1, 1}).has_value());
   for (const std::string text : {"", "\n", "127.0.0.1 4711 1", "127.0.0.1 4711\n", "127.0.0.1 0 1\n",
@@ -51,7 +51,7 @@ TEST_F(RunFolder, OtherTextCountsAsNone) {
   EXPECT_FALSE(book.find({4}).has_value());
 }
 
-TEST_F(RunFolder, FolderThatCannotBeMadeIsAnError) {
+TEST_F(Addresses, FolderThatCannotBeMadeIsAnError) {
   std::ofstream(path_ + "/file") << "x";
   RunDirectory book(path_ + "/file");
   const Status status = book.publish({4}, {"127.0.0.1", 1, 1});
