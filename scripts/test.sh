@@ -4,14 +4,14 @@
 #   scripts/test.sh                                 every stage
 #   AREAL_TEST_STAGES=check,fast scripts/test.sh    only these
 #
-# Stages: check, build, fast, objects, asan, core, tidy. The last line is `N passed, N failed[, N skipped]`, counting
+# Stages: check, build, fast, exits, objects, asan, core, tidy. The last line is `N passed, N failed[, N skipped]`, counting
 # each case of ctest and each stage; the exit status is 1 if anything failed. Logs lie in build/test-logs.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 . scripts/build_steps.sh
 
-readonly kStages="check build fast objects asan core tidy"
-readonly kTidySeconds=${AREAL_TIDY_SECONDS:-240}  # Files that clang-tidy has not reached by then are counted, not read.
+readonly kStages="check build fast exits objects asan core tidy"
+readonly kTidySeconds=${AREAL_TIDY_SECONDS:-180}  # Files that clang-tidy has not reached by then are counted, not read.
 readonly kScenarioSeconds=120
 wanted=${AREAL_TEST_STAGES:-$kStages}
 wanted=" ${wanted//,/ } "
@@ -79,26 +79,43 @@ stage_fast() {
   return $status
 }
 
+# Each file of scenarios/ ends with the exit status that it promises.
+stage_exits() {
+  need_build || return 77
+  local file expected status count=0 wrong=0 out=$logs/exits
+  rm -rf "$out" && mkdir -p "$out"
+  for file in scenarios/*.yaml; do
+    expected=$(python3 -B scripts/expected_exit.py "$file") || expected=unknown
+    (cd "$out" && timeout "$kScenarioSeconds" "$OLDPWD/build/release/areal-sim" "$OLDPWD/$file" --seed 1) >"$out/log" 2>&1
+    status=$?
+    count=$((count + 1))
+    [ "$status" = "$expected" ] && continue
+    wrong=$((wrong + 1))
+    tail -n 30 "$out/log"
+    echo "$file: exit $status, expected $expected"
+  done
+  detail="$count scenarios, $wrong wrong"
+  [ "$count" -gt 0 ] && [ "$wrong" -eq 0 ]
+}
+
 stage_objects() {
   need_build || return 77
   python3 -B scripts/check_determinism.py --objects build/release
 }
 
+# Each scenario runs to the release build's digest, and no sanitizer has anything to say.
 stage_asan() {
-  configure_and_build build/asan areal-sim --preset asan || { detail="no build"; return 1; }
+  need_build || return 77
+  configure_and_build build/asan core-digest --preset asan || { detail="no build"; return 1; }
   export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_init_order=1 UBSAN_OPTIONS=print_stacktrace=1
-  local file expected status count=0 wrong=0 out=$logs/asan-run
-  rm -rf "$out" && mkdir -p "$out"
+  local file wanted seen count=0 wrong=0
   for file in scenarios/*.yaml; do
-    [ -f "$file" ] || continue
-    expected=$(python3 -B scripts/expected_exit.py "$file") || expected=unknown
-    (cd "$out" && timeout "$kScenarioSeconds" "$OLDPWD/build/asan/areal-sim" "$OLDPWD/$file" --seed 1) >"$out/log" 2>&1
-    status=$?
+    wanted=$(build/release/core-digest 1 "$file"; echo "exit $?")
+    seen=$(timeout "$kScenarioSeconds" build/asan/core-digest 1 "$file"; echo "exit $?")
     count=$((count + 1))
-    if [ "$status" != "$expected" ]; then
+    if [ "$seen" != "$wanted" ]; then
       wrong=$((wrong + 1))
-      tail -n 30 "$out/log"
-      echo "$file: exit $status, expected $expected"
+      printf '%s: sanitized\n%s\nrelease\n%s\n' "$file" "$seen" "$wanted"
     fi
   done
   detail="$count scenarios, $wrong wrong"
