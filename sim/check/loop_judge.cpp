@@ -174,13 +174,14 @@ void LoopJudge::on_admitted(const port::TraceEvent& event, const port::Admitted&
 void LoopJudge::on_entered(const port::TraceEvent& event, const port::CollectiveEntered& entered,
                            Violations& out) const {
   if (!setup_->pause_around_update || !begun_) return;
-  for (const auto& [engine, pause] : pauses_) {
-    if (pause.on || !pause.known) continue;
+  for (std::uint32_t engine = 0; engine < setup_->engines(); ++engine) {
+    const Pause* pause = pauses_.find(EngineId{engine});
+    if (pause != nullptr && (pause->on || !pause->known)) continue;
     Violation found = found_at(event, InvariantId::kInv6,
                                say(" entered the collectives of version ", entered.version, " while engine ", engine,
                                    " still generated: the others wait until all have paused"));
     found.version = entered.version;
-    found.related.push_back(pause.seq);
+    if (pause != nullptr) found.related.push_back(pause->seq);
     return out.add(std::move(found));
   }
 }

@@ -19,12 +19,13 @@ void StepJudge::on_event(const port::TraceEvent& event, Violations& out) {
   if (record.kind == port::PostBatch::kKind) {
     const auto batch = from_record<port::PostBatch>(record);
     if (!is_training_world(batch.group)) return;
-    if (batch.group != group_) close(event, out);
+    if (group_ != GroupId{} && batch.group != group_) close(event, out);
     group_ = batch.group;
     Course& course = courses_[event.node];
     course.node = event.node;
     course.seq = event.seq;
     course.marks.push_back((static_cast<std::uint64_t>(batch.kind) << 32) | batch.part);
+    if (differs(course)) close(event, out);
   } else if (record.kind == port::StepTrained::kKind) {
     const auto trained = from_record<port::StepTrained>(record);
     version_ = trained.version;
@@ -34,14 +35,17 @@ void StepJudge::on_event(const port::TraceEvent& event, Violations& out) {
     course.seq = event.seq;
     course.over = true;
     const auto done = std::ranges::count_if(courses_, [](const auto& entry) { return entry.value.over; });
-    // Whoever ended the step with less than another has begun is known already: nobody else may ever end it.
-    const bool differs = std::ranges::any_of(courses_, [&](const auto& entry) { return !fit(course, entry.value); });
-    if (differs || static_cast<std::uint32_t>(done) == setup_->trainers()) close(event, out);
+    if (differs(course) || static_cast<std::uint32_t>(done) == setup_->trainers()) close(event, out);
   } else if (record.kind == port::TrainingWorldChanged::kKind) {
     close(event, out);
+    group_ = {};  // Ranks meet in another one from now on; one that leaves all out may end the step before it is seen.
   } else if (record.kind == port::AbortGroup::kKind) {
     if (from_record<port::AbortGroup>(record).group == group_) close(event, out);
   }
+}
+
+bool StepJudge::differs(const Course& course) const {
+  return std::ranges::any_of(courses_, [&](const auto& entry) { return !fit(course, entry.value); });
 }
 
 void StepJudge::close(const port::TraceEvent& event, Violations& out) {

@@ -20,6 +20,8 @@ class StepJudge final : public JudgeOf<StepJudge> {
   void at_end(bool finished, Violations& out) override;
 
  private:
+  // Whether a member ended the step with less than `course`, or the other way round: nobody else may ever end it.
+  [[nodiscard]] bool differs(const Course& course) const;
   void close(const port::TraceEvent& event, Violations& out);
 
   SetupPtr setup_;

@@ -1,4 +1,4 @@
-// `areal-sim catalogue run|list [NAME...]`: every known failure, with its defect and without.
+// `areal-sim catalogue run|list [NAME...]`: every known failure, with its defect and without; wrong files are refused.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include "engine/config/scenario_yaml.h"
 #include "sim/cli/command.h"
 #include "sim/explore/catalogue.h"
+#include "sim/explore/refused_files.h"
 
 namespace areal::cli {
 namespace {
@@ -37,7 +38,7 @@ bool is_asked_for(const std::string& file, const std::vector<std::string>& names
          });
 }
 
-int list(const std::vector<std::string>& files) {
+int list(const std::vector<std::string>& files, const std::vector<std::string>& refused) {
   for (const std::string& file : files) {
     const auto read = config::read_scenario_file(file);
     if (!read.scenario) {
@@ -46,6 +47,7 @@ int list(const std::vector<std::string>& files) {
     }
     fmt::print("{:<36} {:<6} {}\n", read.scenario->name, read.scenario->defect_seat, read.scenario->why);
   }
+  for (const std::string& file : refused) fmt::print("{:<36} {:<6} {}\n", name_of(file), "refuse", "A wrong file.");
   return kAllAsNamed;
 }
 
@@ -67,6 +69,25 @@ void print(const sim::CatalogueReport& report, const Arguments& arguments) {
   if (!report.witness.empty()) fmt::print("        in the order: {}\n", report.witness);
 }
 
+// Wrong files: the product refuses each with all that it says, and nothing is started.
+int run_refused(const std::vector<std::string>& files, const Arguments& arguments) {
+  std::size_t as_named = 0;
+  for (const std::string& file : files) {
+    const auto report = sim::check_refused_file(file);
+    if (!report) {
+      fmt::print(stderr, "{}\n", report.error().detail);
+      return kBadUsage;
+    }
+    as_named += report->as_named ? 1 : 0;
+    fmt::print("{:<7} {:<34} {:<6}  {}\n", report->source, report->name, "refuse",
+               report->as_named ? "told as named" : "NOT AS NAMED: " + report->lacks);
+    if (arguments.quiet) continue;
+    for (const std::string& line : report->told) fmt::print("        {}\n", line);
+  }
+  if (!files.empty()) fmt::print("{} wrong files: {} refused as named\n", files.size(), as_named);
+  return as_named == files.size() ? kAllAsNamed : kNotAsNamed;
+}
+
 int run(const std::vector<std::string>& files, const Arguments& arguments) {
   std::size_t found = 0;
   std::size_t clean = 0;
@@ -80,7 +101,7 @@ int run(const std::vector<std::string>& files, const Arguments& arguments) {
     found += report->found ? 1 : 0;
     clean += report->clean ? 1 : 0;
   }
-  fmt::print("{} entries: {} found as named, {} clean without\n", files.size(), found, clean);
+  if (!files.empty()) fmt::print("{} entries: {} found as named, {} clean without\n", files.size(), found, clean);
   const bool found_all = arguments.half == Half::kWithoutDefect || found == files.size();
   const bool clean_all = arguments.half == Half::kWithDefect || clean == files.size();
   return found_all && clean_all ? kAllAsNamed : kNotAsNamed;
@@ -98,12 +119,17 @@ int command_catalogue(const Arguments& arguments) {
     return kBadUsage;
   }
   std::vector<std::string> files = sim::catalogue_files(directory);
-  std::erase_if(files, [&](const std::string& file) { return !is_asked_for(file, names); });
-  if (files.empty()) {
+  std::vector<std::string> refused = sim::refused_files(directory);
+  for (auto* all : {&files, &refused}) {
+    std::erase_if(*all, [&](const std::string& file) { return !is_asked_for(file, names); });
+  }
+  if (files.empty() && refused.empty()) {
     fmt::print(stderr, "areal-sim catalogue: nothing is called so; `areal-sim catalogue list` shows what there is\n");
     return kBadUsage;
   }
-  return verb == "list" ? list(files) : run(files, arguments);
+  if (verb == "list") return list(files, refused);
+  const int ran = run(files, arguments);
+  return ran == kBadUsage ? ran : std::max(ran, run_refused(refused, arguments));
 }
 
 }  // namespace areal::cli

@@ -25,7 +25,7 @@ constexpr std::array kDefects{
            "Every barrier that ends an update has the same key, so that uses of it are not told apart.", "",
            constant_barrier_key},
     Defect{"early_abort_in_reconstruct", "GAP-12",
-           "A rank whose inversion failed leaves the reductions that are left out.", "early_abort_in_reconstruct"},
+           "A rank whose inversion failed leaves out the reductions that remain.", "early_abort_in_reconstruct"},
     Defect{"early_return_on_empty", "H40", "A rank without shards leaves out the reduction of the norm.",
            "early_return_on_empty"},
     Defect{"ignore_update_error", "GAP-02", "An update that failed is published all the same.", "ignore_update_error"},

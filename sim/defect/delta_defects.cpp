@@ -18,14 +18,21 @@ std::vector<config::RuleSpec> invert_with_next_lr() {
 }
 
 std::vector<config::RuleSpec> only_master_waits() {
-  // The loop is told at once that all engines paused, and the first training rank enters when they have.
-  config::RuleSpec goes_on = rule_of("only_master_waits", input_at("controller", "pause_all"), RuleAct::kEmit);
-  goes_on.emit_kind = "all_paused";
-  goes_on.emit_slot = "train_loop";
-  goes_on.emit_fields = field_values({{"from_slot", "pause_gate"}, {"outcome", "ok"}});
+  // Ranks save what a step made before the loop asks engines to pause: the update begins as soon as one has saved it,
+  // and the first training rank enters when the engines have paused.
+  config::RuleSpec begins = rule_of("only_master_waits", input_at("controller", "checkpoint_saved"), RuleAct::kEmit);
+  begins.emit_kind = "update_request";
+  begins.emit_node = "gateway";
+  begins.emit_slot = "gateway";
+  begins.emit_fields = field_values({{"from", "controller"},
+                                     {"from_slot", "rollout_pool"},
+                                     {"kind", "request"},
+                                     {"request", "field:request"},
+                                     {"version", "field:version"},
+                                     {"training_epoch", "field:training_epoch"}});
   config::RuleSpec waits = rule_of("master_waits", input_at("trainer.0", "execute"), RuleAct::kDelay);
   waits.delay = kMasterWaits;
-  return {goes_on, waits};
+  return {begins, waits};
 }
 
 std::vector<config::RuleSpec> bump_version_without_ack() {

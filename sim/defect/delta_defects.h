@@ -8,7 +8,7 @@ namespace areal::sim {
 
 // The last step is undone with the learning rate of the next one.
 std::vector<config::RuleSpec> invert_with_next_lr();
-// All ranks but the first training rank begin the update as soon as the engines were asked to pause.
+// All ranks but the first training rank begin the update before the engines are asked to pause.
 std::vector<config::RuleSpec> only_master_waits();
 // The gateway takes every answer for a success.
 std::vector<config::RuleSpec> bump_version_without_ack();

@@ -7,6 +7,9 @@ namespace {
 
 using config::RuleAct;
 
+// The slot of the training loop in the controller.
+constexpr const char* kTrainLoop = "0";
+
 // Makes a request of the controller reach the server of the engine at which the rule matched.
 config::RuleSpec emit_to_server(const char* id, config::EventMatch match, const char* kind, Fields fields) {
   config::RuleSpec rule = rule_of(id, std::move(match), RuleAct::kEmit);
@@ -44,7 +47,8 @@ std::vector<config::RuleSpec> version_bump_aborts() {
   abort.emplace_back("mode", "abort_resubmit");
   // The second rule answers to what the first one made.
   return {emit_to_server("version_bump_aborts", bumped, "pause_engine", abort),
-          emit_to_server("goes_on", input_at("engine.*", "pause_engine", {{"mode", "abort_resubmit"}}),
+          emit_to_server("goes_on",
+                         input_at("engine.*", "pause_engine", {{"from_slot", kTrainLoop}, {"mode", "abort_resubmit"}}),
                          "continue_engine", request("rollout_pool"))};
 }
 

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
+#include "sim/explore/refused_files.h"
 #include "tests/sim/scenario_runs.h"
 
 namespace areal::sim {
@@ -56,6 +59,46 @@ TEST(Catalogue, HasAnEntryForEveryDefect) {
     EXPECT_GT(std::ranges::count(used, std::string(defect.name)), 0) << defect.name;
   }
   EXPECT_GE(used.size(), 28U);
+}
+
+// Each defect is found under its own name: what an entry names is not there with the defect of another.
+TEST_P(CatalogueEntry, NoOtherDefectIsTakenForItsOwn) {
+  const config::Scenario scenario = read(GetParam());
+  if (scenario.interleave.has_value()) return;  // It is about the order of its events.
+  for (const Defect& other : all_defects()) {
+    if (other.name == scenario.defect) continue;
+    RunSettings settings = settings_of(scenario, std::string(other.name));
+    settings.stop_on_violation = false;
+    const auto result = run_once(settings, nullptr);
+    if (!result) continue;  // Its rules name nodes that this room lacks.
+    EXPECT_NE(unmet_expectation(*scenario.expect_defect, *result, *settings.room->setup), "") << other.name;
+  }
+}
+
+TEST(Catalogue, WrongFilesAreRefusedWithAllThatTheyName) {
+  const std::vector<std::string> files = refused_files(test::scenario_folder());
+  EXPECT_GE(files.size(), 3U);
+  for (const std::string& file : files) {
+    const auto report = check_refused_file(file);
+    ASSERT_TRUE(report) << report.error().detail;
+    EXPECT_TRUE(report->as_named) << file << ": " << report->lacks;
+  }
+}
+
+TEST(Catalogue, AFileThatIsNotRefusedOrSaysNothingIsTold) {
+  EXPECT_FALSE(check_refused_file(test::scenario_folder() + "/smoke.yaml"));
+  const std::string file = testing::TempDir() + "x99_right.yaml";
+  std::ofstream(file) << "scenario:\n  name: right\n#! 2 | scenario.name | is too short\n";
+  const auto right = check_refused_file(file);
+  ASSERT_TRUE(right);
+  EXPECT_EQ(right->source, "X99");
+  EXPECT_FALSE(right->as_named);
+  std::ofstream(file) << "scenario:\n  name: 7\n  wrong: 1\n#! 3 | scenario.wrong | unknown key\n#! 4 | a | b\n";
+  const auto more = check_refused_file(file);
+  ASSERT_TRUE(more);
+  EXPECT_NE(more->lacks.find("nothing is told of line 4"), std::string::npos) << more->lacks;
+  std::ofstream(file) << "scenario:\n#! 3, scenario.wrong\n";
+  EXPECT_FALSE(check_refused_file(file));
 }
 
 TEST(Catalogue, AFileWithoutADefectIsRefused) {

@@ -255,7 +255,7 @@ TEST(GradientJudge, TrainingWithoutMemoryAfterAFailedUpdate) {
 
 // ---- Steps ----
 
-// A rank without gradients that leaves the norm out ends the step; the others wait until their world is given up.
+// A rank without gradients that leaves the norm out ends the step; the others wait for it.
 TEST(StepJudge, RankThatLeavesTheNormOut) {
   for (const bool skips : {false, true}) {
     Trace trace;
@@ -267,10 +267,29 @@ TEST(StepJudge, RankThatLeavesTheNormOut) {
     if (!skips) trace.effect(kTrain[1], norm);
     trace.note(kTrain[1], port::StepTrained{4, 5, 1, {}, 1});
     if (!skips) trace.note(kTrain[0], port::StepTrained{4, 5, 0, {}, 1});
-    EXPECT_EQ(trace.names(), "");
+    EXPECT_EQ(trace.names(), skips ? "INV-6" : "");  // At once: nobody else may ever end it.
     trace.effect(kTrain[0], port::AbortGroup{world});
     EXPECT_EQ(trace.names(), skips ? "INV-6" : "");
     EXPECT_EQ(trace.found(InvariantId::kInv6, kTrain[1], 5), skips);
+  }
+}
+
+// It may be faster than the first one that posts, also in a training world of its own.
+TEST(StepJudge, RankThatEndsTheStepBeforeAnybodyPosted) {
+  for (const Epoch epoch : {1U, 2U}) {
+    Trace trace;
+    port::PostBatch norm;
+    norm.kind = port::BatchKind::kReduce;
+    for (Epoch world = 1; world < epoch; ++world) {
+      norm.group = {(std::uint64_t{2} << 32) | world};
+      for (const NodeId rank : {kTrain[0], kTrain[1]}) trace.effect(rank, norm);
+      trace.note(kController, port::TrainingWorldChanged{world + 1, 4, 4});
+    }
+    EXPECT_EQ(trace.names(), "");
+    trace.note(kTrain[1], port::StepTrained{4, 5, 1, {}, 1});
+    norm.group = {(std::uint64_t{2} << 32) | epoch};
+    trace.effect(kTrain[0], norm);
+    EXPECT_TRUE(trace.found(InvariantId::kInv6, kTrain[1], 5));
   }
 }
 

@@ -337,6 +337,13 @@ TEST(LoopJudge, VersionsGrowFromTheRestoredOne) {
 }
 
 // A rank that does not wait until inference has paused goes into collectives that the others will enter much later.
+TEST(LoopJudge, RankThatEntersBeforeEnginesWereEverAskedToPause) {
+  Trace trace;
+  trace.note(kController, port::PhaseEntered{0, LoopPhase::kTrain, 0});
+  trace.note(kTrain[1], port::CollectiveEntered{1, 1, 1, 5});
+  EXPECT_TRUE(trace.found(InvariantId::kInv6, kTrain[1], 1));
+}
+
 TEST(LoopJudge, RankThatEntersBeforeAllHavePaused) {
   for (const bool paused : {true, false}) {
     Trace trace;
