@@ -83,6 +83,8 @@ void AnchorJudge::on_compute(const port::TraceEvent& event, const port::ComputeD
                        say(node->name, "'s ", to_text(done.what), " ended ", to_text(done.outcome))};
   if (done.what == kCapture || done.what == kInvert || done.what == kCompare || done.what == kPackDelta) {
     causes_.add_now(fact);
+    // Nothing was captured that the end of this update could put on record.
+    if (done.what == kCapture) causes_.add(fact);
   } else if (done.what == kMarkSynced) {
     causes_.add(fact);
   }

@@ -84,6 +84,10 @@ bool LoopJudge::may_move_to(std::uint64_t step) const {
 bool LoopJudge::may_follow(LoopPhase next) const {
   if (next == LoopPhase::kRecover) return phase_ != LoopPhase::kDone;
   if (phase_ == LoopPhase::kRecover) {
+    // What was published and is still held is not moved again: its step goes on behind the update.
+    const bool behind =
+        next == LoopPhase::kContinueGeneration || next == LoopPhase::kClear || next == LoopPhase::kResume;
+    if (behind && published_ > step_) return true;
     // A version that is older than the published one is moved to the engines as in a repair.
     return next == LoopPhase::kPauseRollout || next == LoopPhase::kRepairPause || next == LoopPhase::kCollect ||
            next == LoopPhase::kDone;

@@ -28,6 +28,9 @@ void ShadowScope::on_event(const port::TraceEvent& event) {
   const auto done = from_record<port::ComputeDone>(record);
   const bool failed = done.what == port::ComputeKind::kMarkSynced && done.outcome != port::Outcome::kOk;
   if (failed) unrecorded_.push_back(event.node);
+  // It went back to other weights while the end of the update was still being told.
+  const bool restored = done.what == port::ComputeKind::kLoadCheckpoint || done.what == port::ComputeKind::kLoadModel;
+  if (restored) renewed_.push_back(event.node);
 }
 
 std::optional<ShadowDifference> shadow_difference(const World& world, const ShadowScope& scope) {
