@@ -142,7 +142,7 @@ Status check_decimal(const YamlNode& node, const Key& key) {
     good = rest.size() <= 2 && skip_digits();
   }
   if (!good || !rest.empty()) return wrong_type("decimal number such as 0.9 or 3e-6", node);
-  if (key.name.starts_with("beta") && !node.text.starts_with("0.")) {
+  if (key.name.starts_with("beta") && node.text != "0" && !node.text.starts_with("0.")) {
     return refused(fmt::format("must be from 0.0 up to, not including, 1, got {}", node.text));
   }
   return Unit{};
