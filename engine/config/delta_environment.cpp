@@ -110,7 +110,8 @@ Result<DeltaEnvironment> DeltaEnvironment::read(const Environment& environment) 
   variables.read_flag("SEPARATION_WEIGHT_UPDATE", snapshot.separation_weight_update_);
   variables.read_whole("DELTA_ANCHOR_INTERVAL", snapshot.anchor_interval_);
   read_tuning(variables, environment, snapshot.tuning_);
-  if (variables.error().has_value()) return *variables.error();
+  const auto& error = variables.error();
+  if (error.has_value()) return *error;
   return snapshot;
 }
 

@@ -150,6 +150,7 @@ bool Checker::check_cuts(const ModelSpec& model, const ParallelStrategy& strateg
 }
 
 void Checker::check_memory(const ModelSpec& model) {
+  if (!shape_) return;
   const std::uint64_t ranks = std::uint64_t{shape_->infer.tp} * shape_->infer.pp;
   const std::uint64_t least = model.wire_bytes() / ranks;
   need(least <= scenario_.devices.memory, "scenario.devices.memory",
@@ -158,7 +159,7 @@ void Checker::check_memory(const ModelSpec& model) {
 }
 
 void Checker::check_pattern(const std::string& pattern, const std::string& path) {
-  if (nodes_.empty() || pattern.empty()) return;
+  if (!shape_ || nodes_.empty() || pattern.empty()) return;
   const auto fits = [&pattern](const std::string& node) { return fits_pattern(pattern, node); };
   if (std::ranges::any_of(nodes_, fits)) return;
   add(path, fmt::format("'{}' fits no node; there are trainer.0 to trainer.{}, engine.0.rank.0 to engine.{}.rank.{}, "

@@ -99,6 +99,7 @@ class Reader {
     const std::string text = fmt::format("unknown key '{}' {}", key, where);
     std::vector<std::string_view> same;
     std::vector<std::string_view> words;
+    words.reserve(paths_.size());
     for (const std::string& known : paths_) {
       words.push_back(last_word(known));
       if (words.back() == key) same.push_back(known);

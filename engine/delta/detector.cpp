@@ -31,9 +31,9 @@ Watermark watermark_of(const ParameterState& state, const std::optional<Fingerpr
 
 Classified classify(const Watermark& watermark, const ParameterState& state) {
   if (!state.has_entry) return {Contribution::kNothing};
-  if (state.step.value_or(0) == 0) return {Contribution::kBadState};
+  const std::uint64_t step = state.step.value_or(0);
+  if (step == 0) return {Contribution::kBadState};
   if (!watermark.known) return {Contribution::kForce};
-  const std::uint64_t step = *state.step;
   const std::uint64_t last = watermark.step.value_or(0);
   if (step == last) return {watermark.shard == state.shard ? Contribution::kUnchanged : Contribution::kForce};
   if (step < last || step - last != 1) return {Contribution::kForce};
