@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <utility>
 
@@ -100,12 +101,12 @@ class Reader {
     std::vector<std::string_view> same;
     std::vector<std::string_view> words;
     words.reserve(paths_.size());
-    for (const std::string& known : paths_) {
-      words.push_back(last_word(known));
-      if (words.back() == key) same.push_back(known);
-    }
+    for (const std::string& known : paths_) words.push_back(last_word(known));
+    std::ranges::copy_if(paths_, std::back_inserter(same),
+                         [&](const std::string& known) { return last_word(known) == key; });
     if (!same.empty()) return fmt::format("{}; did you mean {}?", text, either(same));
     std::vector<std::string_view> here;
+    here.reserve(group.keys.size());
     for (const Key& known : group.keys) here.push_back(known.name);
     const std::string hint = did_you_mean(key, here);
     if (!hint.empty()) return text + hint;
