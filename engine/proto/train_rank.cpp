@@ -131,8 +131,7 @@ bool TrainRank::is_data_head() const {
   return std::ranges::find(cluster_.data_heads, options_.rank) != cluster_.data_heads.end();
 }
 
-void TrainRank::on(const port::MessageIn& message, const SetVersion& set, Outbox& out) {
-  published_ = set.version;
+void TrainRank::on(const port::MessageIn& message, const SetVersion& /*set*/, Outbox& out) {
   callee_of(message)->reply(Callee::key_of(message), Ack{}, out);
 }
 

@@ -103,9 +103,9 @@ class TrainRank {
   [[nodiscard]] bool joined() const { return joined_; }
   [[nodiscard]] const Table<HeldKey, HeldShard>& held() const { return held_; }
 
-  AREAL_FIELDS(held_, running_, version_, made_, seed_, published_, dropped_, training_epoch_, joined_, group_,
-               joining_, join_answer_, replaced_, saving_, saved_, last_op_, last_batch_, calls_, loop_callee_,
-               pool_callee_, drain_callee_)
+  AREAL_FIELDS(held_, running_, version_, made_, seed_, dropped_, training_epoch_, joined_, group_, joining_,
+               join_answer_, replaced_, saving_, saved_, last_op_, last_batch_, calls_, loop_callee_, pool_callee_,
+               drain_callee_)
 
  private:
   // Inputs and shards (train_rank.cpp).
@@ -154,9 +154,8 @@ class TrainRank {
   Table<HeldKey, HeldShard> held_;
   std::optional<RunningStep> running_;
   Version version_ = 0;
-  bool made_ = false;       // By a step of this training epoch, ...
-  std::uint64_t seed_ = 0;  // ... from this batch.
-  Version published_ = 0;
+  bool made_ = false;         // By a step of this training epoch, ...
+  std::uint64_t seed_ = 0;    // ... from this batch.
   TrainBatchId dropped_;      // The newest one.
   Epoch training_epoch_ = 0;  // The newest that was asked for.
   bool joined_ = false;

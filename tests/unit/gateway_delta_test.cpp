@@ -1,151 +1,12 @@
 // When the gateway asks for a delta, what it says that an update was, and what happens when training begins anew.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <deque>
-#include <functional>
-#include <memory>
-
-#include "engine/proto/gateway.h"
-#include "tests/unit/effects.h"
-#include "tests/unit/rollout_cluster.h"
+#include "tests/unit/gateway_fixture.h"
 
 namespace areal::test {
 namespace {
 
-using namespace proto;  // NOLINT(google-build-using-namespace)
-
-constexpr std::uint32_t kEngines = 2;
-constexpr std::uint32_t kInfers = 4;
-constexpr std::uint32_t kWorld = 6;
-
-Gateway make_gateway(bool delta = true) {
-  GatewayOptions options;
-  options.delta = delta;
-  options.plans = std::make_shared<const std::vector<MemberPlan>>(kWorld);
-  return Gateway(std::move(options), rollout_cluster(kEngines));
-}
-
-// Answers whatever the gateway asks as ranks would that do what they are asked to; `prepared` and `executed` change
-// what a rank says.
-class GatewayDeltaTest : public testing::Test {
+class GatewayDeltaTest : public GatewayFixture {
  protected:
-  void SetUp() override {
-    incarnations.fill(1);
-    gateway.start();
-    for (std::uint32_t rank = 0; rank < kWorld; ++rank) started(rank);
-    ask(ConnectRequest{});
-  }
-
-  template <RecordType T>
-  void ask(const T& body, NodeId from = kController) {
-    gateway.request(from, kTrainLoopSlot, ++last, body);
-    gather();
-    pump();
-  }
-  void update(Version version, Epoch training_epoch = 1) { ask(UpdateRequest{version, training_epoch}); }
-  void started(std::uint32_t rank) {
-    ask(WorkerStarted{map.node_of_transfer_rank(rank), incarnations[rank], 0}, kGuard);
-  }
-  void exited(std::uint32_t rank) { ask(WorkerExited{map.node_of_transfer_rank(rank), incarnations[rank]}, kGuard); }
-  void replace(std::uint32_t rank) {
-    exited(rank);
-    ++incarnations[rank];
-    started(rank);
-  }
-
-  void gather() {
-    for (const port::Send& send : gateway.effects<port::Send>()) {
-      dispatch_record<UpdateReply>(send.body, [&](const UpdateReply& said) { replies.push_back(said); });
-      if (send.kind == port::MessageKind::kReply) continue;
-      open.push_back(send);
-      dispatch_record<Execute>(send.body, [&](const Execute& asked) { executes.push_back(asked); });
-      dispatch_record<InitGroups>(send.body, [&](const InitGroups& asked) { inits.push_back(asked); });
-      dispatch_record<Teardown>(send.body, [&](const Teardown& asked) { teardowns.push_back(asked); });
-      dispatch_record<EngineMember>(send.body, [&](const EngineMember& said) { members.push_back(said); });
-    }
-    for (const auto& note : gateway.notes<port::VersionPublished>()) published.push_back(note);
-    for (const auto& note : gateway.notes<port::AnchorSet>()) anchors.push_back(note);
-    for (const port::StorePut& put : gateway.effects<port::StorePut>()) puts.push_back(put);
-  }
-  void pump() {
-    while (true) {
-      const auto next = std::ranges::find_if(open, [&](const port::Send& send) { return send.body.kind != held; });
-      if (next != open.end()) {
-        const auto place = backwards ? open.end() - 1 : next;
-        const port::Send send = *place;
-        open.erase(place);
-        answer(send);
-      } else if (!puts.empty()) {
-        gateway.feed(port::StoreDone{puts.front().op, Outcome::kOk, {}});
-        puts.pop_front();
-      } else {
-        return;
-      }
-      gather();
-    }
-  }
-  void release() {
-    held = 0;
-    pump();
-  }
-  [[nodiscard]] std::uint32_t rank_of(NodeId node) const {
-    for (std::uint32_t rank = 0; rank < kWorld; ++rank) {
-      if (map.node_of_transfer_rank(rank) == node) return rank;
-    }
-    return kWorld;
-  }
-  void answer(const port::Send& send) {
-    const Record& body = send.body;
-    const std::uint32_t rank = rank_of(send.to);
-    const auto reply = [&](const auto& said) {
-      const Incarnation incarnation = rank < kWorld ? incarnations[rank] : 1;
-      gateway.feed(port::MessageIn{send.to, incarnation, send.to_slot, port::MessageKind::kReply, send.request,
-                                   to_record(said)});
-    };
-    dispatch_record<ReportMeta>(body, [&](const auto&) { reply(report_of(rank)); });
-    dispatch_record<InitGroups>(body, [&](const auto& b) { reply(InitDone{b.epoch, Outcome::kOk, {}}); });
-    dispatch_record<ReservePort>(body, [&](const auto& b) { reply(PortReserved{b.epoch, Outcome::kOk, 4000}); });
-    dispatch_record<Prepare>(body, [&](const auto& b) {
-      Prepared said{b.epoch, b.version, b.attempt, Outcome::kOk, b.base, 0, 0, DType::kBf16, 0};
-      if (prepared) prepared(rank, said);
-      reply(said);
-    });
-    dispatch_record<Execute>(body, [&](const auto& b) {
-      Executed said{b.epoch, b.version, b.attempt, Outcome::kOk, {}, 0, b.mode, FullReason::kNone};
-      if (rank >= kInfers && b.mode == UpdateMode::kFull) said.reason = b.reason;
-      if (executed) executed(rank, said);
-      reply(said);
-    });
-    dispatch_record<Commit>(body,
-                            [&](const auto& b) { reply(Committed{b.epoch, b.version, b.attempt, Outcome::kOk}); });
-    dispatch_record<AbortUpdate>(body, [&](const auto& b) { reply(UpdateAborted{b.epoch, false}); });
-    dispatch_record<Teardown>(body, [&](const auto& b) { reply(TornDown{b.epoch}); });
-    dispatch_record<ReturnPort, EngineMember, EnginesLost, WorkerExited>(body, [&](const auto&) { reply(Ack{}); });
-  }
-  static MetaReport report_of(std::uint32_t rank) {
-    if (rank < kInfers) return {Role::kEngine, rank % 2, EngineId{rank / 2}, 2, 0, 0, {}};
-    return {Role::kTrainer, rank - kInfers, {}, 2, 0, 0, {}};
-  }
-
-  const ClusterMap map = rollout_cluster(kEngines);
-  Driven<Gateway> gateway{make_gateway()};
-  std::uint64_t last = 0;
-  std::array<Incarnation, kWorld> incarnations{};
-  KindId held = 0;
-  bool backwards = false;  // The last one asked answers first.
-  std::function<void(std::uint32_t, Prepared&)> prepared;
-  std::function<void(std::uint32_t, Executed&)> executed;
-  std::deque<port::Send> open;
-  std::deque<port::StorePut> puts;
-  std::vector<Execute> executes;  // One a rank.
-  std::vector<InitGroups> inits;
-  std::vector<Teardown> teardowns;
-  std::vector<EngineMember> members;
-  std::vector<UpdateReply> replies;
-  std::vector<port::VersionPublished> published;
-  std::vector<port::AnchorSet> anchors;
+  GatewayDeltaTest() : GatewayFixture(true) {}
 };
 
 TEST_F(GatewayDeltaTest, TheFirstUpdateIsFullAndTheNextMayBeDeltas) {
@@ -163,7 +24,7 @@ TEST_F(GatewayDeltaTest, TheFirstUpdateIsFullAndTheNextMayBeDeltas) {
   ASSERT_EQ(anchors.size(), 1U);
   EXPECT_EQ(anchors[0].version, 1U);
   EXPECT_EQ(anchors[0].reason, FullReason::kNotSeeded);
-  EXPECT_TRUE(gateway.reload(make_gateway()));
+  EXPECT_TRUE(gateway.reload(make_gateway(true)));
 }
 
 TEST_F(GatewayDeltaTest, WithDeltasOffEveryUpdateIsFull) {
@@ -279,7 +140,7 @@ TEST_F(GatewayDeltaTest, AfterAFailureTheNextAttemptIsFullAndTheNextVersionIsNot
 // Whoever restores the rank asks anew: its new process holds other weights.
 TEST_F(GatewayDeltaTest, ADeadTrainerEndsTheUpdateAtAnyStep) {
   for (const KindId step : {Prepare::kKind, Execute::kKind, Commit::kKind}) {
-    gateway = Driven<Gateway>(make_gateway());
+    gateway = Driven<Gateway>(make_gateway(true));
     open.clear(), published.clear(), replies.clear();
     SetUp();
     update(1);

@@ -1,126 +1,13 @@
 // Who the gateway says is a member, and how it has engines repaired that lost the published version.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <deque>
-#include <memory>
-
-#include "engine/proto/gateway.h"
-#include "tests/unit/effects.h"
-#include "tests/unit/rollout_cluster.h"
+#include "tests/unit/gateway_fixture.h"
 
 namespace areal::test {
 namespace {
 
-using namespace proto;  // NOLINT(google-build-using-namespace)
-
-constexpr std::uint32_t kEngines = 2;
-constexpr std::uint32_t kWorld = 6;
-
-Gateway make_gateway() {
-  GatewayOptions options;
-  options.plans = std::make_shared<const std::vector<MemberPlan>>(kWorld);
-  return Gateway(std::move(options), rollout_cluster(kEngines));
-}
-
-// Answers whatever the gateway asks, except for requests of the kind that is held back.
-class GatewayMembersTest : public testing::Test {
+class GatewayMembersTest : public GatewayFixture {
  protected:
-  void SetUp() override {
-    gateway.start();
-    for (std::uint32_t rank = 0; rank < kWorld; ++rank) started(map.node_of_transfer_rank(rank), 1);
-    ask(ConnectRequest{});
-  }
-
-  template <RecordType T>
-  void ask(const T& body, NodeId from = kController) {
-    gateway.request(from, kTrainLoopSlot, ++last, body);
-    gather();
-    pump();
-  }
-  void started(NodeId node, Incarnation incarnation) { ask(WorkerStarted{node, incarnation, 0}, kGuard); }
-  void exited(NodeId node, Incarnation incarnation) { ask(WorkerExited{node, incarnation}, kGuard); }
-
-  void gather() {
-    for (const port::Send& send : gateway.effects<port::Send>()) {
-      if (send.kind == port::MessageKind::kReply) {
-        dispatch_record<UpdateReply>(send.body, [&](const UpdateReply& reply) { replies.push_back(reply); });
-        continue;
-      }
-      open.push_back(send);
-      dispatch_record<EngineMember>(send.body, [&](const EngineMember& said) { members.push_back(said); });
-      dispatch_record<EnginesLost>(send.body, [&](const EnginesLost& said) { lost.push_back(said); });
-    }
-    for (const auto& note : gateway.notes<port::VersionPublished>()) published.push_back(note);
-    for (const auto& note : gateway.notes<port::UpdateStarted>()) attempts.push_back(note);
-    for (const port::StorePut& put : gateway.effects<port::StorePut>()) puts.push_back(put);
-  }
-  void pump() {
-    while (true) {
-      const auto next = std::ranges::find_if(open, [&](const port::Send& send) { return send.body.kind != held; });
-      if (next != open.end()) {
-        const port::Send send = *next;
-        open.erase(next);
-        answer(send);
-      } else if (!puts.empty()) {
-        gateway.feed(port::StoreDone{puts.front().op, Outcome::kOk, {}});
-        puts.pop_front();
-      } else {
-        return;
-      }
-      gather();
-    }
-  }
-  void release() {
-    held = 0;
-    pump();
-  }
-  void answer(const port::Send& send) {
-    const Record& body = send.body;
-    const auto reply = [&](const auto& said) {
-      const Incarnation incarnation = send.to == rank_node(1, 1) ? replaced : 1;
-      gateway.feed(port::MessageIn{send.to, incarnation, send.to_slot, port::MessageKind::kReply, send.request,
-                                   to_record(said)});
-    };
-    dispatch_record<ReportMeta>(body, [&](const auto&) { reply(report_of(send.to)); });
-    dispatch_record<InitGroups>(body, [&](const auto& b) { reply(InitDone{b.epoch, Outcome::kOk, {}}); });
-    dispatch_record<ReservePort>(body, [&](const auto& b) { reply(PortReserved{b.epoch, Outcome::kOk, 4000}); });
-    dispatch_record<Prepare>(body, [&](const auto& b) {
-      reply(Prepared{b.epoch, b.version, b.attempt, Outcome::kOk, b.base, 0, 0, DType::kBf16, 0});
-    });
-    dispatch_record<Execute>(body,
-                             [&](const auto& b) { reply(Executed{b.epoch, b.version, b.attempt, execute, {}, 0}); });
-    dispatch_record<Commit>(body,
-                            [&](const auto& b) { reply(Committed{b.epoch, b.version, b.attempt, Outcome::kOk}); });
-    dispatch_record<AbortUpdate>(body, [&](const auto& b) { reply(UpdateAborted{b.epoch, false}); });
-    dispatch_record<Teardown>(body, [&](const auto& b) { reply(TornDown{b.epoch}); });
-    dispatch_record<ReturnPort, EngineMember, EnginesLost, WorkerExited>(body, [&](const auto&) { reply(Ack{}); });
-  }
-  MetaReport report_of(NodeId node) const {
-    for (std::uint32_t rank = 0; rank < map.infer_world(); ++rank) {
-      if (map.engine_ranks[rank] == node) return {Role::kEngine, rank % 2, EngineId{rank / 2}, 2, 0, 0, {}};
-    }
-    return {Role::kTrainer, node == map.trainers[0] ? 0U : 1U, {}, 2, 0, 0, {}};
-  }
-  // A rank of engine 1 dies and is replaced.
-  void replace() {
-    exited(rank_node(1, 1), replaced);
-    started(rank_node(1, 1), ++replaced);
-  }
-
-  const ClusterMap map = rollout_cluster(kEngines);
-  Driven<Gateway> gateway{make_gateway()};
-  std::uint64_t last = 0;
-  Incarnation replaced = 1;  // Of that rank.
-  KindId held = 0;
-  Outcome execute = Outcome::kOk;
-  std::deque<port::Send> open;
-  std::deque<port::StorePut> puts;
-  std::vector<EngineMember> members;
-  std::vector<EnginesLost> lost;
-  std::vector<UpdateReply> replies;
-  std::vector<port::VersionPublished> published;
-  std::vector<port::UpdateStarted> attempts;
+  GatewayMembersTest() : GatewayFixture(false) {}
+  static constexpr std::uint32_t kReplaced = 3;  // The second rank of engine 1, by transfer rank.
 };
 
 TEST_F(GatewayMembersTest, EveryEngineIsAMemberOfVersionZeroAfterEveryConnect) {
@@ -129,7 +16,7 @@ TEST_F(GatewayMembersTest, EveryEngineIsAMemberOfVersionZeroAfterEveryConnect) {
   EXPECT_EQ(members[1].engine, EngineId{1});
   EXPECT_EQ(members[1].version, 0U);
   EXPECT_EQ(members[1].incarnations, 2U);
-  replace();
+  replace(kReplaced);
   ASSERT_EQ(members.size(), 4U);
   EXPECT_EQ(members[2].incarnations, 2U);
   EXPECT_EQ(members[3].incarnations, 3U);
@@ -152,7 +39,7 @@ TEST_F(GatewayMembersTest, TheRouterKnowsTheMembersBeforeAnybodyKnowsTheVersion)
 TEST_F(GatewayMembersTest, AMemberLostWhileTheRouterIsToldIsLostFromTheNewVersion) {
   held = EngineMember::kKind;
   ask(UpdateRequest{1});
-  replace();
+  replace(kReplaced);
   release();
   ASSERT_EQ(published.size(), 1U);
   EXPECT_EQ(replies.at(0).outcome, Outcome::kOk);
@@ -175,11 +62,11 @@ TEST_F(GatewayMembersTest, ASilentRouterStopsNoUpdate) {
 
 TEST_F(GatewayMembersTest, ALostEngineIsRepairedWithAnotherAttemptOfTheSameVersion) {
   ask(UpdateRequest{1});
-  replace();
+  replace(kReplaced);
   ASSERT_EQ(lost.size(), 1U);
   EXPECT_EQ(lost[0].version, 1U);
   members.clear(), replies.clear();
-  EXPECT_TRUE(gateway.reload(make_gateway()));
+  EXPECT_TRUE(gateway.reload(make_gateway(false)));
   ask(UpdateRequest{1});
   ASSERT_EQ(attempts.size(), 2U);
   EXPECT_EQ(attempts[1].version, 1U);
@@ -200,8 +87,10 @@ TEST_F(GatewayMembersTest, ALostEngineIsRepairedWithAnotherAttemptOfTheSameVersi
 
 TEST_F(GatewayMembersTest, ARepairThatFailsIsTriedAgainAndThenAnsweredSo) {
   ask(UpdateRequest{1});
-  replace();
-  execute = Outcome::kMismatch;  // The trainers hold other weights.
+  replace(kReplaced);
+  executed = [](std::uint32_t, Executed& said) {
+    said.outcome = Outcome::kMismatch;
+  };  // The trainers hold other weights.
   replies.clear();
   ask(UpdateRequest{1});
   EXPECT_EQ(replies.at(0).outcome, Outcome::kFailed);
@@ -211,9 +100,10 @@ TEST_F(GatewayMembersTest, ARepairThatFailsIsTriedAgainAndThenAnsweredSo) {
 
 TEST_F(GatewayMembersTest, NothingIsAskedOfTheLoopWhileItsUpdateIsPending) {
   ask(UpdateRequest{1});
-  exited(rank_node(1, 1), 1);
+  exited(kReplaced);
   ask(UpdateRequest{2});
-  started(rank_node(1, 1), ++replaced);
+  ++incarnations[kReplaced];
+  started(kReplaced);
   EXPECT_TRUE(lost.empty());
   EXPECT_EQ(published.size(), 2U);
 }
@@ -221,7 +111,7 @@ TEST_F(GatewayMembersTest, NothingIsAskedOfTheLoopWhileItsUpdateIsPending) {
 // Mixed weights pass for no version.
 TEST_F(GatewayMembersTest, NobodyIsAMemberOfVersionZeroOnceSomethingMayHaveBeenWritten) {
   members.clear();
-  execute = Outcome::kFailed;
+  executed = [](std::uint32_t, Executed& said) { said.outcome = Outcome::kFailed; };
   ask(UpdateRequest{1});
   EXPECT_EQ(replies.at(0).outcome, Outcome::kFailed);
   // All that the router hears is that nobody is a member any more.
