@@ -46,9 +46,11 @@ void Story::on_message(const port::TraceEvent& event) {
   if (event.body.kind != proto::UpdateRequest::kKind) return;
   const auto message = from_record<port::MessageIn>(event.record);
   const auto asked = from_record<proto::UpdateRequest>(event.body);
+  training_epoch_ = std::max(training_epoch_, asked.training_epoch);
   if (++seen_requests_[message.request.value] < 2) return;
   ++totals_.asked_again;
-  if (asked.version > published_) return;  // Still under way: its answer will come.
+  // Still under way, or of a history whose first version comes yet: its answer will come.
+  if (asked.version > published_ || asked.training_epoch > published_epoch_) return;
   line(event.at,
        fmt::format("        controller asks again for v{}; answered from memory, nothing moves twice", asked.version));
 }
@@ -98,6 +100,7 @@ void Story::on_pair(const port::TraceEvent& event, const port::PairChanged& said
 
 void Story::on_published(const port::TraceEvent& event, const port::VersionPublished& said) {
   published_ = said.version;
+  published_epoch_ = training_epoch_;
   std::string why(to_text(said.reason));
   if (said.attempt > 1) why += fmt::format(" (attempt {})", said.attempt);
   std::string engines;

@@ -57,6 +57,8 @@ class Story final : public port::TraceSink {
   Instant update_began_;
   Version updating_ = 0;
   Version published_ = 0;
+  Epoch training_epoch_ = 0;                              // The newest that an update was asked for under.
+  Epoch published_epoch_ = 0;                             // That of the last publication.
   std::map<std::uint64_t, std::uint64_t> seen_requests_;  // Update requests at the gateway, by request id.
 };
 
