@@ -159,18 +159,18 @@ class Gateway {
   std::uint32_t connects_failed_ = 0;
   std::optional<PendingUpdate> update_;
   Epoch epoch_ = 0;
-  Version version_ = 0;  // Published.
-  Attempt ticket_ = 0;   // The registry's own count of tries.
+  Version version_ = 0;       // Published.
+  Attempt ticket_ = 0;        // The registry's own count of tries.
+  Epoch training_epoch_ = 0;  // The newest one that was heard of.
+  Version tried_version_ = 0;
+  Attempt last_attempt_ = 0;                // Of tried_version_.
+  std::vector<std::uint8_t> lost_engines_;  // By engine: lost a rank since the last publication.
   std::uint16_t port_ = 0;
   bool broken_since_publish_ = false;
-  bool lost_trainer_ = false;               // A training rank died since the last update request.
-  Epoch training_epoch_ = 0;                // The newest one that was heard of.
-  bool recovered_ = false;                  // Nothing was published under it yet.
-  std::vector<std::uint8_t> lost_engines_;  // By engine: lost a rank since the last publication.
-  bool lost_while_telling_ = false;         // A member was lost that the router was just being told of.
-  bool touched_ = false;                    // An attempt since the last publication may have begun to write.
-  Version tried_version_ = 0;
-  Attempt last_attempt_ = 0;  // Of tried_version_.
+  bool lost_trainer_ = false;        // A training rank died since the last update request.
+  bool recovered_ = false;           // Nothing was published yet under training_epoch_.
+  bool lost_while_telling_ = false;  // A member was lost that the router was just being told of.
+  bool touched_ = false;             // An attempt since the last publication may have begun to write.
   std::uint64_t next_op_ = 0;
 
  public:

@@ -13,7 +13,8 @@ namespace areal::cli {
 std::string Story::name(NodeId node) const { return node.value == 0 ? "-" : room_.node(node).name; }
 
 void Story::line(Instant at, const std::string& text) {
-  fmt::print(out_, "{:>10}  {}\n", fmt::format("{:.1f} s", static_cast<double>(at.ns / 1'000'000) / 1e3), text);
+  const auto whole_ms = at.ns / 1'000'000;
+  fmt::print(out_, "{:>10}  {}\n", fmt::format("{:.1f} s", static_cast<double>(whole_ms) / 1e3), text);
 }
 
 void Story::print_head() {

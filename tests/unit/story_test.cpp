@@ -35,7 +35,7 @@ Told told(const std::string& file, const std::vector<config::Override>& sets) {
   Forward forward(story);
   EXPECT_TRUE(sim::run_once(settings, &forward));
   Told result{std::string(static_cast<std::size_t>(std::ftell(out)), ' '), story.totals()};
-  std::rewind(out);
+  EXPECT_EQ(std::fseek(out, 0, SEEK_SET), 0);
   EXPECT_EQ(std::fread(result.text.data(), 1, result.text.size(), out), result.text.size());
   std::fclose(out);
   return result;
