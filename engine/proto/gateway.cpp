@@ -267,7 +267,7 @@ bool Gateway::read_reply(const port::MessageIn& in, std::uint32_t rank, Outbox& 
     if (said.peer.value != 0) peer = said.peer;
     if (!update_ || said.outcome != Outcome::kOk) return;
     update_->bytes += said.bytes;
-    if (!hear_mode(rank, said)) outcome = Outcome::kMismatch;
+    if (!hear_mode(*update_, rank, said)) outcome = Outcome::kMismatch;
   });
   dispatch_record<Committed>(in.body, [&](const Committed& said) { outcome = said.outcome; });
   dispatch_record<UpdateAborted>(in.body, [&](const UpdateAborted& said) {
@@ -277,8 +277,7 @@ bool Gateway::read_reply(const port::MessageIn& in, std::uint32_t rank, Outbox& 
   return outcome == Outcome::kOk;
 }
 
-bool Gateway::hear_mode(std::uint32_t rank, const Executed& said) {
-  PendingUpdate& update = *update_;
+bool Gateway::hear_mode(PendingUpdate& update, std::uint32_t rank, const Executed& said) const {
   // What was asked to be a delta may have become full, but never the other way round.
   const bool allowed = said.mode == update.mode || (!update.heard && said.mode == UpdateMode::kFull);
   if (!allowed) return false;

@@ -134,7 +134,7 @@ class Gateway {
   void note_state(port::PairState state, Outbox& out) const;
   [[nodiscard]] FullReason reason_of_attempt() const;
   // What one rank says that the attempt was; false if another said something else.
-  bool hear_mode(std::uint32_t rank, const Executed& said);
+  bool hear_mode(PendingUpdate& update, std::uint32_t rank, const Executed& said) const;
   // Another history of training begins: what was published of the one before may come again with other bytes.
   void begin_history(Epoch training_epoch, Version version);
   [[nodiscard]] bool is_unproven(std::uint32_t engine) const;
