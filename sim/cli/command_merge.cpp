@@ -2,68 +2,18 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 
 #include "engine/base/text.h"
 #include "replay/analyse/merge.h"
-#include "sim/check/judge.h"
 #include "sim/cli/command.h"
+#include "sim/cli/judged_recording.h"
 #include "sim/cli/open_recording.h"
 #include "sim/cli/recording.h"
+#include "sim/cli/summary.h"
 
 namespace areal::cli {
 namespace {
-
-constexpr std::size_t kMostViolations = 10;
-
-// Records and judges what it hears.
-class JudgedRecording final : public port::TraceSink {
- public:
-  JudgedRecording(record::Recorder& recorder, const sim::SetupPtr& setup)
-      : recorder_(recorder), judges_(sim::make_judges(setup)) {}
-
-  void on_event(const port::TraceEvent& event) override {
-    recorder_.on_event(event);
-    judges_.on_event(event, violations_);
-    last_ = event;
-    if (event.body.kind == port::VersionPublished::kKind && event.what == port::TraceWhat::kEffect) ++published_;
-    if (event.body.kind != port::RunEnded::kKind || event.what != port::TraceWhat::kEffect) return;
-    dispatch_record<port::RunEnded>(event.body, [this](const port::RunEnded& ended) { ended_ = ended; });
-  }
-  void on_state(NodeId node, SlotId slot, const Digest128& digest) override { recorder_.on_state(node, slot, digest); }
-  void on_stream(std::uint32_t stream, std::string_view name) override { recorder_.on_stream(stream, name); }
-  void on_decision(const port::Decision& decision) override { recorder_.on_decision(decision); }
-
-  // `is_whole`: nothing is missing that could have been there. `has_gaps`: what a killed process did last is missing,
-  // and a violation may be no more than that. Violations are kept in any case.
-  sim::RunResult conclude(bool is_whole, bool has_gaps) {
-    sim::RunResult result;
-    judges_.at_end(ended_.has_value() && is_whole, violations_);
-    if (!ended_ || !is_whole) result.verdict = config::Verdict::kInconclusive;
-    if (ended_ && is_whole && ended_->end != port::RunEnd::kCompleted) result.verdict = config::Verdict::kLiveness;
-    for (const sim::Violation& violation : violations_.all()) {
-      const bool safety = violation.level == sim::InvariantClass::kSafety;
-      if (safety) result.verdict = config::Verdict::kSafety;
-      if (!safety && result.verdict == config::Verdict::kHeld) result.verdict = config::Verdict::kLiveness;
-    }
-    if (has_gaps && !violations_.empty()) result.verdict = config::Verdict::kInconclusive;
-    result.end = ended_;
-    result.events = last_.seq;
-    result.ended_at = last_.at;
-    result.published = published_;
-    result.violations = violations_;
-    return result;
-  }
-
- private:
-  record::Recorder& recorder_;
-  sim::Judges judges_;
-  sim::Violations violations_;
-  port::TraceEvent last_;
-  std::uint64_t published_ = 0;
-  std::optional<port::RunEnded> ended_;
-};
 
 // Every word that is a folder stands for the recordings in it, by name.
 std::vector<std::string> part_files(const Arguments& arguments) {
@@ -101,21 +51,28 @@ int refuse(const std::string& text) {
   return kBadUsage;
 }
 
-void print_violations(const sim::RunResult& result, bool has_gaps) {
-  const auto all = result.violations.all();
-  for (const sim::Violation& violation : all.first(std::min(all.size(), kMostViolations))) {
-    fmt::print("violation  {} at event {}: {}\n", sim::info_of(violation.invariant).name, violation.seq,
-               violation.message);
+// Prints what came of it and returns the exit code.
+int tell(const Loaded& loaded, const sim::RunResult& result, const JudgedRecording& judged, const MergeGaps& gaps,
+         const analyse::MergeHead& head) {
+  print_summary(*loaded.room, result, judged.totals(),
+                fmt::format("time {}   events {}", to_text(Duration{result.ended_at.ns}), count_text(result.events)));
+  const std::string unmet = sim::unmet_expectation(loaded.expect, result, *loaded.room->setup);
+  if (!gaps.is_whole) fmt::print("      truncated: what is missing cannot be judged\n");
+  if (!unmet.empty()) fmt::print("      expectation not met: {}\n", unmet);
+  if (gaps.is_whole && unmet.empty() && loaded.expect.verdict == config::Verdict::kHeld) return 0;
+  if (gaps.is_whole && result.verdict == config::Verdict::kHeld) return unmet.empty() ? 0 : 1;
+  print_failure(loaded, result, judged.causes(), head.info.seed);
+  if (gaps.has_gaps && !result.violations.all().empty()) {
+    fmt::print("  the violations may be no more than what a killed process did last, which is missing\n");
   }
-  if (all.size() > kMostViolations) fmt::print("           and {} more\n", all.size() - kMostViolations);
-  if (!all.empty() && has_gaps) fmt::print("           they may be no more than what is missing\n");
+  return gaps.is_whole ? sim::exit_code(result.verdict) : kTruncated;
 }
 
 int write_merged(const std::string& out, const analyse::MergeHead& head, const std::vector<analyse::NamedReader>& parts,
-                 const sim::Room& room) {
-  auto recorder = record::Recorder::open(out, head.info, head.nodes, room.kinds);
+                 const Loaded& loaded) {
+  auto recorder = record::Recorder::open(out, head.info, head.nodes, loaded.room->kinds);
   if (!recorder) return refuse(fmt::format("{}: {}", out, recorder.error().detail));
-  JudgedRecording judged(**recorder, room.setup);
+  JudgedRecording judged(**recorder, *loaded.room);
   const auto merged = analyse::merge(head, parts, judged);
   if (!merged) {
     fmt::print(stderr, "areal-sim: {}\n", merged.error().detail);
@@ -125,18 +82,14 @@ int write_merged(const std::string& out, const analyse::MergeHead& head, const s
   }
   fmt::print("{}   merge {}   scenario {}   seed {:#x}\n{}", program_version(), out, head.info.scenario_name,
              head.info.seed, analyse::to_text(*merged));
-  const bool is_whole = merged->is_whole();
-  const sim::RunResult result = judged.conclude(is_whole, merged->lost_causes > 0);
-  print_violations(result, merged->lost_causes > 0);
-  const Status closed = is_whole ? close_recording(**recorder, result) : leave_open(**recorder, result);
+  const MergeGaps gaps{merged->is_whole(), merged->lost_causes > 0};
+  const sim::RunResult result = judged.conclude(gaps);
+  const Status closed = gaps.is_whole ? close_recording(**recorder, result) : leave_open(**recorder, result);
   if (!closed) {
     fmt::print(stderr, "areal-sim: {}: the recording is incomplete: {}\n", out, closed.error().detail);
     return kInternalError;
   }
-  static constexpr std::array<std::string_view, 4> kVerdicts{"HELD", "FAIL", "INCONCLUSIVE", "STUCK"};
-  fmt::print("{}  {} versions published{}\n", kVerdicts[static_cast<std::size_t>(result.verdict)], result.published,
-             is_whole ? "" : "; truncated: what is missing cannot be judged");
-  return is_whole ? sim::exit_code(result.verdict) : kTruncated;
+  return tell(loaded, result, judged, gaps, head);
 }
 
 }  // namespace
@@ -163,7 +116,7 @@ int command_merge(const Arguments& arguments) {
   if (!knows_kinds(loaded->room->kinds, parts.front().reader->kinds())) {
     return refuse(files.front() + ": written by a program that numbers kinds of events otherwise");
   }
-  return write_merged(out, *head, parts, *loaded->room);
+  return write_merged(out, *head, parts, *loaded);
 }
 
 }  // namespace areal::cli

@@ -32,9 +32,17 @@ std::filesystem::path folder_of_run() {
 }  // namespace
 
 int command_real(const Arguments& arguments) {
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // Also in a pipe, lines are seen when they happen.
   const std::string& file = arguments.files.front();
   const auto loaded = load_scenario(file, arguments.sets, Half::kNone);
   if (!loaded) return kBadUsage;
+  if (!loaded->half.empty()) {
+    fmt::print(stderr,
+               "{} names a known defect; only the simulator puts defects in. Run it without `real`, or leave "
+               "scenario.defect and with_defect out.\n",
+               file);
+    return kBadUsage;
+  }
   if (!std::filesystem::exists(node_program())) {
     fmt::print(stderr, "areal-sim: {} is missing; it is built where Gloo is installed (scripts/setup.sh)\n",
                node_program().string());
@@ -43,7 +51,7 @@ int command_real(const Arguments& arguments) {
   const std::uint64_t seed = arguments.seed.value_or(mix_words(static_cast<std::uint64_t>(getpid()), 1) & 0xFFFFFFFF);
   fmt::print("{}   {}   seed {:#x}   real processes over {}\n", program_version(), file, seed, arguments.backend);
   std::fflush(stdout);
-  Story story(*loaded->room, arguments.quiet ? std::fopen("/dev/null", "w") : stdout);
+  Story story(*loaded->room, arguments.quiet ? nullptr : stdout);
   story.print_head();
   RealRunSettings settings;
   settings.room = loaded->room.get();

@@ -15,6 +15,7 @@
 #include "sim/cli/output_junit.h"
 #include "sim/cli/recording.h"
 #include "sim/cli/story.h"
+#include "sim/cli/summary.h"
 
 namespace areal::cli {
 namespace {
@@ -42,41 +43,6 @@ class Listeners final : public sim::RunObserver {
  private:
   std::vector<port::TraceSink*> sinks_;
 };
-
-std::string verdict_word(const sim::RunResult& result) {
-  switch (result.verdict) {
-    case config::Verdict::kHeld:
-      return "HELD ";
-    case config::Verdict::kSafety:
-      return "FAIL ";
-    case config::Verdict::kInconclusive:
-      return "INCONCLUSIVE ";
-    case config::Verdict::kLiveness:
-      return "STUCK ";
-  }
-  return {};
-}
-
-void print_summary(const Loaded& loaded, const sim::RunResult& result, const Story::Totals& totals, double wall_s) {
-  std::uint64_t applied = 0;
-  std::uint64_t scheduled = 0;
-  for (const sim::FaultCount& fault : result.faults) applied += fault.applied, scheduled += fault.scheduled;
-  const std::uint64_t samples = totals.groups_accepted * loaded.room->scenario.rollout.samples;
-  fmt::print(
-      "\n{} {} updates ({} full, {} delta), {} failed attempts; {} samples in {} groups, {} rejected, {} resubmitted\n",
-      verdict_word(result), result.published, totals.full, totals.delta, totals.failed_attempts, count_text(samples),
-      totals.groups_accepted, totals.groups_rejected, totals.resubmitted);
-  fmt::print("      {} tokens labelled, most staleness {} of {}; {} port leases, {} receipts\n",
-             count_text(totals.tokens), totals.most_staleness, loaded.room->scenario.rollout.staleness, totals.leases,
-             totals.receipts);
-  fmt::print("      faults {} applied of {}; {} violations\n", applied, scheduled, result.violations.all().size());
-  if (!result.blind.empty() && result.verdict == config::Verdict::kHeld) {
-    fmt::print("      judges missed {} kinds of events that did not happen in this run (--json lists them)\n",
-               result.blind.size());
-  }
-  fmt::print("      virtual {}   wall {:.3f} s   events {}   digest {}\n", to_text(Duration{result.ended_at.ns}),
-             wall_s, count_text(result.events), to_hex(result.digest));
-}
 
 // Runs it once more and says whether it came out the same, so that the command printed last was really run.
 bool reproduces(const Loaded& loaded, const sim::RunSettings& settings, const sim::RunResult& result) {
@@ -138,7 +104,7 @@ int command_run(const Arguments& given) {
              loaded->half.empty() ? "" : "   " + loaded->half);
   std::fflush(stdout);
 
-  Story story(*loaded->room, arguments.quiet ? std::fopen("/dev/null", "w") : stdout);
+  Story story(*loaded->room, arguments.quiet ? nullptr : stdout);
   CauseLog log;
   Listeners listeners;
   listeners.add(&story);
@@ -163,7 +129,9 @@ int command_run(const Arguments& given) {
     return kBadUsage;
   }
   const sim::RunResult& result = *run;
-  print_summary(*loaded, result, story.totals(), wall_s);
+  print_summary(*loaded->room, result, story.totals(),
+                fmt::format("virtual {}   wall {:.3f} s   events {}   digest {}", to_text(Duration{result.ended_at.ns}),
+                            wall_s, count_text(result.events), to_hex(result.digest)));
   if (recorder != nullptr) {
     const Status closed = close_recording(*recorder, result);
     if (!closed) {

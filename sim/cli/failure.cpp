@@ -82,6 +82,7 @@ void print_failure(const Loaded& loaded, const sim::RunResult& result, const Cau
     }
   }
   print_waits(loaded, result);
+  if (result.faults.empty()) return;
   std::uint64_t applied = 0;
   std::uint64_t scheduled = 0;
   for (const sim::FaultCount& fault : result.faults) applied += fault.applied, scheduled += fault.scheduled;

@@ -13,11 +13,13 @@ namespace areal::cli {
 std::string Story::name(NodeId node) const { return node.value == 0 ? "-" : room_.node(node).name; }
 
 void Story::line(Instant at, const std::string& text) {
+  if (out_ == nullptr) return;
   const auto whole_ms = at.ns / 1'000'000;
   fmt::print(out_, "{:>10}  {}\n", fmt::format("{:.1f} s", static_cast<double>(whole_ms) / 1e3), text);
 }
 
 void Story::print_head() {
+  if (out_ == nullptr) return;
   const proto::ClusterMap& cluster = room_.cluster;
   fmt::print(out_, "{} ranks: trainer {} ({}), {} engines x {}; {} {} tensors {}\n\n", cluster.world(),
              cluster.train_world(), room_.scenario.train.backend, cluster.engines, cluster.engine_world,
@@ -29,6 +31,7 @@ void Story::print_head() {
 void Story::on_event(const port::TraceEvent& event) {
   if (event.what == port::TraceWhat::kFault) {
     dispatch_record<sim::FaultApplied>(event.record, [&](const sim::FaultApplied& fault) {
+      ++totals_.faults;
       if (fault.kind == sim::FaultName::kLoseMessage || fault.kind == sim::FaultName::kDelayMessage) return;
       line(event.at, fmt::format("FAULT   #{} {} {}", fault.fault, to_text(fault.kind), name(fault.node)));
     });

@@ -14,6 +14,7 @@ namespace areal::cli {
 
 class Story final : public port::TraceSink {
  public:
+  // `out` may be null: then it only counts.
   Story(const sim::Room& room, std::FILE* out) : room_(room), out_(out) {}
 
   void print_head();
@@ -38,6 +39,7 @@ class Story final : public port::TraceSink {
     std::uint64_t most_staleness = 0;
     std::uint64_t leases = 0;
     std::uint64_t receipts = 0;
+    std::uint64_t faults = 0;
   };
   [[nodiscard]] const Totals& totals() const { return totals_; }
 
