@@ -22,6 +22,10 @@ void Judges::add(std::unique_ptr<Judge> judge) {
   rebuild_places();
 }
 
+void Judges::wrap(const std::function<std::unique_ptr<Judge>(std::unique_ptr<Judge>)>& around) {
+  for (auto& judge : judges_) judge = around(std::move(judge));
+}
+
 void Judges::rebuild_places() {
   places_ = {};
   std::size_t total = 0;

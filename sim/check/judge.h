@@ -5,6 +5,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -72,6 +73,8 @@ class Judges {
   ~Judges() = default;
 
   void add(std::unique_ptr<Judge> judge);
+  // Puts what `around` makes of a judge in its place; it must have the same interest.
+  void wrap(const std::function<std::unique_ptr<Judge>(std::unique_ptr<Judge>)>& around);
   // What a rule dropped did not happen, and what the plan did to the world is no act of a node: neither is handed on.
   void on_event(const port::TraceEvent& event, Violations& out) {
     const KindId kind = subject(event).kind;

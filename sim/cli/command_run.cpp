@@ -11,6 +11,7 @@
 #include "replay/record/meta_file.h"
 #include "sim/cli/command.h"
 #include "sim/cli/failure.h"
+#include "sim/cli/judge_profile.h"
 #include "sim/cli/output_json.h"
 #include "sim/cli/output_junit.h"
 #include "sim/cli/recording.h"
@@ -121,6 +122,10 @@ int command_run(const Arguments& given) {
   }
   std::signal(SIGINT, [](int) { g_interrupted = 1; });
   story.print_head();
+  JudgeProfile profile;
+  if (arguments.profile_judges) {
+    settings.around_judge = [&profile](auto judge) { return profile.around(std::move(judge)); };
+  }
   const auto begin = std::chrono::steady_clock::now();
   auto run = sim::run_once(settings, &listeners);
   const double wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -132,6 +137,7 @@ int command_run(const Arguments& given) {
   print_summary(*loaded->room, result, story.totals(),
                 fmt::format("virtual {}   wall {:.3f} s   events {}   digest {}", to_text(Duration{result.ended_at.ns}),
                             wall_s, count_text(result.events), to_hex(result.digest)));
+  if (arguments.profile_judges) fmt::print("{}", profile.table(wall_s));
   if (recorder != nullptr) {
     const Status closed = close_recording(*recorder, result);
     if (!closed) {

@@ -101,7 +101,7 @@ constexpr std::array<CommandRow, 9> kCommands{{
      .examples = "  areal-sim doctor\n"},
 }};
 
-constexpr std::array<OptionRow, 22> kOptions{{
+constexpr std::array<OptionRow, 23> kOptions{{
     {"seed", "N", "run real catalogue", "The seed, decimal or 0x hexadecimal."},
     {"seeds", "A..B", "run", "Every seed from A to B, both included."},
     {"jobs", "J", "run", "With --seeds: so many worker processes; 1 by default."},
@@ -117,6 +117,7 @@ constexpr std::array<OptionRow, 22> kOptions{{
     {"json", "FILE", "run", "Write what came out as JSON; - is standard output."},
     {"junit", "FILE", "run", "Write what came out as JUnit XML; - is standard output."},
     {"quiet", "", "run real", "Only the result: no story, no progress."},
+    {"profile-judges", "", "run", "Measure what each judge costs, and print a table."},
     {"decisions", "", "replay dump", "replay: take the recorded choices, not the seed's. dump: print choices, too."},
     {"history", "", "diff", "Compare what the runs came to, whenever it happened, instead of every line."},
     {"node", "PATTERN", "replay dump",

@@ -111,6 +111,7 @@ void take(const Given& given, Arguments& out) {
   if (name == "until") check_until(value), out.until = value;
   if (name == "set") check_set(value), out.sets.push_back(value);
   if (name == "quiet") out.quiet = true;
+  if (name == "profile-judges") out.profile_judges = true;
   if (name == "decisions") out.from_decisions = true;
   if (name == "history") out.history = true;
   if (name == "keep") out.keep = true;

@@ -31,6 +31,7 @@ struct Arguments {
   std::vector<std::string> sets;  // "path.to.key=value".
   Half half = Half::kNone;
   bool quiet = false;
+  bool profile_judges = false;
   bool from_decisions = false;   // replay: take the recorded decisions instead of the seed's.
   std::string backend = "gloo";  // real.
   bool keep = false;             // real: the folder of the run.

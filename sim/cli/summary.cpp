@@ -25,7 +25,8 @@ void print_summary(const sim::Room& room, const sim::RunResult& result, const St
                    const std::string& last_line) {
   const std::uint64_t samples = totals.groups_accepted * room.scenario.rollout.samples;
   fmt::print(
-      "\n{}  {} updates ({} full, {} delta), {} failed attempts; {} samples in {} groups, {} rejected, {} resubmitted\n",
+      "\n{}  {} updates ({} full, {} delta), {} failed attempts; {} samples in {} groups, {} rejected, {} "
+      "resubmitted\n",
       kVerdictWords[static_cast<std::size_t>(result.verdict)], result.published, totals.full, totals.delta,
       totals.failed_attempts, count_text(samples), totals.groups_accepted, totals.groups_rejected, totals.resubmitted);
   fmt::print("      {} tokens labelled, most staleness {} of {}; {} port leases, {} receipts\n",

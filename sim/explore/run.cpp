@@ -107,7 +107,9 @@ class Run {
         world_(std::move(world)),
         keeper_(std::move(keeper)),
         observer_(observer),
-        listener_(make_judges(settings.room->setup), observer) {}
+        listener_(make_judges(settings.room->setup), observer) {
+    if (settings.around_judge) listener_.judges_.wrap(settings.around_judge);
+  }
 
   RunResult finish() {
     if (settings_.decisions) world_.decisions().force(*settings_.decisions, Beyond::kDraw);

@@ -4,6 +4,7 @@
 // happen any more, when nothing has come forward for two hours of virtual time, or at its budget. The digest
 // covers every event, state and decision.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,8 @@ struct RunSettings {
   bool stop_on_violation = true;
   std::optional<Instant> until;   // Stop there, inconclusive.
   std::uint64_t until_event = 0;  // Stop after this event; 0: no.
+  // Makes of each judge the one that is asked in its place, for measuring; empty: none.
+  std::function<std::unique_ptr<Judge>(std::unique_ptr<Judge>)> around_judge;
 };
 
 struct RunResult {

@@ -42,8 +42,8 @@ TEST_F(RealRun, HasTheHistoryOfTheSimulationAndReplaysExactly) {
 }
 
 TEST_F(RealRun, SurvivesLateLostAndDoubledMessagesAndRanksThatStandStill) {
-  const std::string said = run({"real", source_file("tests/data/scenarios/real_faults.yaml"), "--seed", "2", "--record",
-                                at("faults.db")});
+  const std::string said =
+      run({"real", source_file("tests/data/scenarios/real_faults.yaml"), "--seed", "2", "--record", at("faults.db")});
   for (const char* fault : {"duplicate_message", "hang engine.0.rank.0", "hang trainer.1", "slow_link"}) {
     EXPECT_NE(said.find(fault), std::string::npos) << said;
   }
@@ -58,7 +58,8 @@ TEST_F(RealRun, AnExpectationThatIsNotMetIsAFailure) {
 }
 
 TEST_F(RealRun, AScenarioWithADefectIsRefused) {
-  Program program(folder_.path(), {"real", source_file("scenarios/gaps/gap02_ignore_update_error.yaml"), "--seed", "1"});
+  Program program(folder_.path(),
+                  {"real", source_file("scenarios/gaps/gap02_ignore_update_error.yaml"), "--seed", "1"});
   EXPECT_EQ(program.wait(), 64) << program.output();
   EXPECT_NE(program.output().find("defect"), std::string::npos) << program.output();
 }
