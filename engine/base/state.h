@@ -18,7 +18,32 @@ namespace areal {
 template <class Key, class Value>
 class Table;
 
-class StateWriter {
+// Words that mostly fit in place, so that a digest costs no allocation.
+class ShortWords {
+ public:
+  void push_back(std::uint64_t word) {
+    if (size_ < kInPlace) {
+      in_place_[size_++] = word;
+      return;
+    }
+    if (size_ == kInPlace) rest_.assign(in_place_.begin(), in_place_.end());
+    rest_.push_back(word);
+    ++size_;
+  }
+  [[nodiscard]] std::span<const std::uint64_t> view() const {
+    return size_ <= kInPlace ? std::span(in_place_.data(), size_) : std::span(rest_);
+  }
+
+ private:
+  static constexpr std::size_t kInPlace = 256;
+  std::array<std::uint64_t, kInPlace> in_place_;  // Only the first size_ are set.
+  std::size_t size_ = 0;
+  std::vector<std::uint64_t> rest_;  // All of them, once they are more than fit.
+};
+
+// Writes into `Words`, which has push_back().
+template <class Words>
+class WordWriter {
  public:
   template <WordField T>
   void value(const T& v) {
@@ -53,11 +78,20 @@ class StateWriter {
     for (const auto& entry : v) value(entry.key), value(entry.value);
   }
 
+ protected:
+  Words words_;
+};
+
+class StateWriter : public WordWriter<std::vector<std::uint64_t>> {
+ public:
   [[nodiscard]] std::span<const std::uint64_t> words() const { return words_; }
   void clear() { words_.clear(); }
+};
 
- protected:
-  std::vector<std::uint64_t> words_;
+// Hashes what it was given.
+class HashingWriter : public WordWriter<ShortWords> {
+ public:
+  [[nodiscard]] Digest128 digest() const { return hash_words(words_.view()); }
 };
 
 class StateReader {
@@ -147,10 +181,10 @@ class StateDigester {
     writer_.value(static_cast<std::uint64_t>(v.size()));
     writer_.value(v.sum());
   }
-  [[nodiscard]] Digest128 digest() const { return hash_words(writer_.words()); }
+  [[nodiscard]] Digest128 digest() const { return writer_.digest(); }
 
  private:
-  StateWriter writer_;
+  HashingWriter writer_;
 };
 
 // The same words with every Table's sum computed anew: differs from StateDigester only if a running sum is wrong.
@@ -169,10 +203,10 @@ class StateAuditor {
     writer_.value(static_cast<std::uint64_t>(v.size()));
     writer_.value(v.recomputed_sum());
   }
-  [[nodiscard]] Digest128 digest() const { return hash_words(writer_.words()); }
+  [[nodiscard]] Digest128 digest() const { return writer_.digest(); }
 
  private:
-  StateWriter writer_;
+  HashingWriter writer_;
 };
 
 // The digest of any described state.

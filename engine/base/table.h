@@ -98,10 +98,10 @@ class Table {
   auto lower(const Key& key) { return std::ranges::lower_bound(entries_, key, {}, &Entry::key); }
 
   static Digest128 entry_digest(const Key& key, const Value& value) {
-    StateWriter writer;
+    HashingWriter writer;
     writer.value(key);
     writer.value(value);
-    return hash_words(writer.words());
+    return writer.digest();
   }
 
   std::vector<Entry> entries_;

@@ -17,10 +17,14 @@ void Node::step(const Delivery& delivery, Ports& ports) {
   AREAL_CHECK(alive_);
   AREAL_CHECK(delivery.slot.value < slots_.size());
   if (ports.hook() == nullptr) {
-    deliver(delivery.slot, delivery.input, delivery.origin, 0, ports);
+    deliver(delivery.slot, delivery.input, proto::erase(delivery.input), {delivery.origin, 0}, ports);
     return;
   }
   const proto::Erased erased = proto::erase(delivery.input);
+  if (ports.hook()->leaves_alone(true, erased.record.kind, erased.body.kind)) {
+    deliver(delivery.slot, delivery.input, erased, {delivery.origin, 0}, ports);
+    return;
+  }
   std::vector<port::Passing> passed;
   ports.hook()->on_pass({id_, delivery.slot, true, 0, {}, false, erased.record, erased.body}, passed);
   for (const port::Passing& passing : passed) {
@@ -40,15 +44,17 @@ void Node::run_passed(const port::Passing& passing, const Origin& origin, Ports&
   if (passing.slot.value >= slots_.size()) return;  // A rule's mistake; it named a protocol that this node lacks.
   const proto::Erased erased{passing.record, passing.body};
   if (passing.is_input) {
-    if (const auto input = proto::input_of(erased)) deliver(passing.slot, *input, origin, passing.rule, ports);
+    if (const auto input = proto::input_of(erased))
+      deliver(passing.slot, *input, proto::erase(*input), {origin, passing.rule}, ports);
   } else if (const auto effect = proto::effect_of(erased)) {
     carry_out(passing.slot, *effect, erased, origin.seq, passing.rule, ports);
   }
 }
 
-void Node::deliver(SlotId slot, const proto::Input& input, const Origin& origin, std::uint32_t rule, Ports& ports) {
-  lamport_ = std::max(lamport_, origin.lamport);
-  const std::uint64_t seq = report(slot, port::TraceWhat::kInput, proto::erase(input), origin.seq, rule, ports);
+void Node::deliver(SlotId slot, const proto::Input& input, const proto::Erased& erased, const Cause& cause,
+                   Ports& ports) {
+  lamport_ = std::max(lamport_, cause.origin.lamport);
+  const std::uint64_t seq = report(slot, port::TraceWhat::kInput, erased, cause.origin.seq, cause.rule, ports);
   proto::Outbox out;
   slots_[slot.value].step(input, out);
   for (const proto::Effect& effect : out.effects()) pass_effect(slot, effect, seq, ports);
@@ -57,7 +63,7 @@ void Node::deliver(SlotId slot, const proto::Input& input, const Origin& origin,
 
 void Node::pass_effect(SlotId slot, const proto::Effect& effect, std::uint64_t cause, Ports& ports) {
   const proto::Erased erased = proto::erase(effect);
-  if (ports.hook() == nullptr) {
+  if (ports.hook() == nullptr || ports.hook()->leaves_alone(false, erased.record.kind, erased.body.kind)) {
     carry_out(slot, effect, erased, cause, 0, ports);
     return;
   }

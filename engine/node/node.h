@@ -50,7 +50,12 @@ class Node {
   bool load(StateReader& reader);
 
  private:
-  void deliver(SlotId slot, const proto::Input& input, const Origin& origin, std::uint32_t rule, Ports& ports);
+  struct Cause {
+    Origin origin;
+    std::uint32_t rule = 0;
+  };
+  // REQUIRES: `erased` is erase(input).
+  void deliver(SlotId slot, const proto::Input& input, const proto::Erased& erased, const Cause& cause, Ports& ports);
   void pass_effect(SlotId slot, const proto::Effect& effect, std::uint64_t cause, Ports& ports);
   void carry_out(SlotId slot, const proto::Effect& effect, const proto::Erased& erased, std::uint64_t cause,
                  std::uint32_t rule, Ports& ports);

@@ -26,6 +26,11 @@ struct Passing {
 class FaultHook {
  public:
   virtual ~FaultHook() = default;
+  // True: on_pass() would put out just what it is given, and nothing changes if it is not asked. Asked first, of every
+  // input and effect, since most concern no rule.
+  [[nodiscard]] virtual bool leaves_alone(bool is_input, KindId record, KindId body) const {
+    return static_cast<void>(is_input), static_cast<void>(record), static_cast<void>(body), false;
+  }
   // Appends to `out` what happens instead of `passing`: itself, itself twice, itself marked as dropped, something else.
   virtual void on_pass(const Passing& passing, std::vector<Passing>& out) = 0;
 };

@@ -22,8 +22,8 @@ void Judges::add(std::unique_ptr<Judge> judge) {
   rebuild_places();
 }
 
-void Judges::wrap(const std::function<std::unique_ptr<Judge>(std::unique_ptr<Judge>)>& around) {
-  for (auto& judge : judges_) judge = around(std::move(judge));
+void Judges::wrap(JudgeWrapper& wrapper) {
+  for (auto& judge : judges_) judge = wrapper.around(std::move(judge));
 }
 
 void Judges::rebuild_places() {

@@ -5,7 +5,6 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -50,6 +49,14 @@ class Judge {
   [[nodiscard]] virtual std::unique_ptr<Judge> clone() const = 0;
 };
 
+// Puts another judge in the place of each, such as one that measures it.
+class JudgeWrapper {
+ public:
+  virtual ~JudgeWrapper() = default;
+  // A judge of the same name, interest and findings.
+  virtual std::unique_ptr<Judge> around(std::unique_ptr<Judge> judge) = 0;
+};
+
 // Gives a judge its clone().
 template <class Derived>
 class JudgeOf : public Judge {
@@ -73,8 +80,7 @@ class Judges {
   ~Judges() = default;
 
   void add(std::unique_ptr<Judge> judge);
-  // Puts what `around` makes of a judge in its place; it must have the same interest.
-  void wrap(const std::function<std::unique_ptr<Judge>(std::unique_ptr<Judge>)>& around);
+  void wrap(JudgeWrapper& wrapper);
   // What a rule dropped did not happen, and what the plan did to the world is no act of a node: neither is handed on.
   void on_event(const port::TraceEvent& event, Violations& out) {
     const KindId kind = subject(event).kind;

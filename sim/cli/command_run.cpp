@@ -78,6 +78,19 @@ Arguments with_text_on_stderr(Arguments arguments) {
   return arguments;
 }
 
+bool finish_recording(record::Recorder& recorder, const Arguments& arguments, const sim::RunResult& result,
+                      double wall_s) {
+  const Status closed = close_recording(recorder, result);
+  if (!closed) {
+    fmt::print(stderr, "{}: the recording is incomplete: {}\n", arguments.record, closed.error().detail);
+    return false;
+  }
+  static_cast<void>(record::write_meta(arguments.record, {{{"wall_seconds", fmt::format("{:.3f}", wall_s)},
+                                                           {"scenario_file", arguments.files.front()}}}));
+  fmt::print("      recording {}\n", arguments.record);
+  return true;
+}
+
 int write_outputs(const Arguments& arguments, const Loaded& loaded, std::uint64_t seed, const sim::RunResult& result) {
   const std::string& scenario = arguments.files.front();
   if (!arguments.json.empty() && !write_json(arguments.json, {scenario, loaded.half, seed, loaded.room->setup, result}))
@@ -123,9 +136,7 @@ int command_run(const Arguments& given) {
   std::signal(SIGINT, [](int) { g_interrupted = 1; });
   story.print_head();
   JudgeProfile profile;
-  if (arguments.profile_judges) {
-    settings.around_judge = [&profile](auto judge) { return profile.around(std::move(judge)); };
-  }
+  if (arguments.profile_judges) settings.wrapper = &profile;
   const auto begin = std::chrono::steady_clock::now();
   auto run = sim::run_once(settings, &listeners);
   const double wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -138,16 +149,7 @@ int command_run(const Arguments& given) {
                 fmt::format("virtual {}   wall {:.3f} s   events {}   digest {}", to_text(Duration{result.ended_at.ns}),
                             wall_s, count_text(result.events), to_hex(result.digest)));
   if (arguments.profile_judges) fmt::print("{}", profile.table(wall_s));
-  if (recorder != nullptr) {
-    const Status closed = close_recording(*recorder, result);
-    if (!closed) {
-      fmt::print(stderr, "{}: the recording is incomplete: {}\n", arguments.record, closed.error().detail);
-      return kInternalError;
-    }
-    static_cast<void>(record::write_meta(arguments.record,
-                                         {{{"wall_seconds", fmt::format("{:.3f}", wall_s)}, {"scenario_file", file}}}));
-    fmt::print("      recording {}\n", arguments.record);
-  }
+  if (recorder != nullptr && !finish_recording(*recorder, arguments, result, wall_s)) return kInternalError;
   if (write_outputs(arguments, *loaded, seed, result) != 0) return kInternalError;
   if (g_interrupted != 0) return kInterrupted;
   const std::string unmet = sim::unmet_expectation(loaded->expect, result, *loaded->room->setup);

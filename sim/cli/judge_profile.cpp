@@ -63,7 +63,8 @@ std::string JudgeProfile::table(double wall_s) const {
     return std::max(0.0, static_cast<double>(cost.wall_ns) - clock_ns * static_cast<double>(cost.events));
   };
   std::ranges::sort(sorted, std::greater{}, [&](const JudgeCost* cost) { return own_ns(*cost); });
-  std::string text = fmt::format("\n{:<16} {:>10} {:>10} {:>10} {:>8}\n", "judge", "events", "ms", "ns/event", "of wall");
+  std::string text =
+      fmt::format("\n{:<16} {:>10} {:>10} {:>10} {:>8}\n", "judge", "events", "ms", "ns/event", "of wall");
   double all_ns = 0;
   for (const JudgeCost* cost : sorted) {
     const double own = own_ns(*cost);

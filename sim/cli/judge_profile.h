@@ -11,15 +11,15 @@ namespace areal::cli {
 
 struct JudgeCost {
   std::string name;
-  std::uint64_t events = 0;   // That it was handed.
-  std::int64_t wall_ns = 0;   // Within it, what reading the clock takes included.
+  std::uint64_t events = 0;  // That it was handed.
+  std::int64_t wall_ns = 0;  // Within it, what reading the clock takes included.
 };
 
 // Times the judges of one run. Must outlive them. Not thread-safe.
-class JudgeProfile {
+class JudgeProfile final : public sim::JudgeWrapper {
  public:
   // The same judge, timed; a clone of it is timed under the same name.
-  std::unique_ptr<sim::Judge> around(std::unique_ptr<sim::Judge> judge);
+  std::unique_ptr<sim::Judge> around(std::unique_ptr<sim::Judge> judge) override;
   // A table for people, the dearest first. `wall_s`: of the whole run.
   [[nodiscard]] std::string table(double wall_s) const;
 

@@ -108,7 +108,7 @@ class Run {
         keeper_(std::move(keeper)),
         observer_(observer),
         listener_(make_judges(settings.room->setup), observer) {
-    if (settings.around_judge) listener_.judges_.wrap(settings.around_judge);
+    if (settings.wrapper != nullptr) listener_.judges_.wrap(*settings.wrapper);
   }
 
   RunResult finish() {

@@ -4,7 +4,6 @@
 // happen any more, when nothing has come forward for two hours of virtual time, or at its budget. The digest
 // covers every event, state and decision.
 #pragma once
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,10 +24,9 @@ struct RunSettings {
   std::optional<RecordedDecisions> decisions;  // Taken instead of drawn.
   std::vector<std::uint32_t> order;            // Of the scenario's interleave points; empty: as they come.
   bool stop_on_violation = true;
-  std::optional<Instant> until;   // Stop there, inconclusive.
-  std::uint64_t until_event = 0;  // Stop after this event; 0: no.
-  // Makes of each judge the one that is asked in its place, for measuring; empty: none.
-  std::function<std::unique_ptr<Judge>(std::unique_ptr<Judge>)> around_judge;
+  std::optional<Instant> until;     // Stop there, inconclusive.
+  std::uint64_t until_event = 0;    // Stop after this event; 0: no.
+  JudgeWrapper* wrapper = nullptr;  // Of the judges; may be null.
 };
 
 struct RunResult {

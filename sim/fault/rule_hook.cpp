@@ -54,20 +54,24 @@ Result<RuleHook> RuleHook::make(std::span<const config::RuleSpec> specs, const K
   return hook;
 }
 
+bool RuleHook::leaves_alone(bool is_input, KindId record, KindId body) const {
+  const bool may_forget = !held_.empty() && is_input && record == port::Started::kKind;
+  return !may_forget && !filter_.wants(record, body);
+}
+
 void RuleHook::on_pass(const Passing& passing, std::vector<Passing>& out) {
   if (!held_.empty() && passing.is_input && passing.record.kind == port::Started::kKind) forget_held(passing.node);
   if (!filter_.wants(passing.record.kind, passing.body.kind)) {
     out.push_back(passing);
     return;
   }
-  std::vector<Passing> now{passing};
-  std::vector<Passing> next;
+  now_.assign(1, passing);
   for (std::uint32_t number = 1; number <= rules_.size(); ++number) {
-    next.clear();
-    for (const Passing& item : now) apply(number, item, next);
-    now.swap(next);
+    next_.clear();
+    for (const Passing& item : now_) apply(number, item, next_);
+    now_.swap(next_);
   }
-  for (const Passing& item : now) {
+  for (const Passing& item : now_) {
     if (!item.dropped && item.record.kind == port::Note::kKind) probes_.see(item.node, item.body);
     out.push_back(item);
   }

@@ -21,6 +21,7 @@ class RuleHook final : public port::FaultHook {
   static Result<RuleHook> make(std::span<const config::RuleSpec> specs, const KindTable& kinds,
                                const NodeDirectory& directory);
 
+  [[nodiscard]] bool leaves_alone(bool is_input, KindId record, KindId body) const override;
   void on_pass(const port::Passing& passing, std::vector<port::Passing>& out) override;
 
   [[nodiscard]] bool empty() const { return rules_.empty(); }
@@ -53,6 +54,8 @@ class RuleHook final : public port::FaultHook {
   ProbeStore probes_;
   std::vector<std::uint64_t> acted_;
   std::vector<Held> held_;
+  std::vector<port::Passing> now_;  // Only of the present on_pass(), kept for their storage.
+  std::vector<port::Passing> next_;
 };
 
 }  // namespace areal::sim
