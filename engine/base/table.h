@@ -1,15 +1,14 @@
 // The map that the core may use: ordered by key, with a limit given at construction and a digest kept on mutation.
 //
-// A sorted vector: a fixed iteration order, no allocation per entry, no addresses. The limit is a promise that the
+// Sorted chunks: a fixed iteration order, no allocation per entry, no addresses. The limit is a promise that the
 // world cannot make a protocol grow without bound; insert() says no when it is reached, and the caller answers that.
 #pragma once
-#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "engine/base/digest.h"
+#include "engine/base/sorted_chunks.h"
 #include "engine/base/state.h"
 
 namespace areal {
@@ -19,29 +18,25 @@ class Table {
   static_assert(!std::is_pointer_v<Key>, "addresses differ from run to run: key by Id");
 
  public:
-  struct Entry {
-    Key key;
-    Value value;
-  };
+  using Entry = typename SortedChunks<Key, Value>::Entry;
 
   Table() = default;
   explicit Table(std::size_t limit) : limit_(limit) {}
 
   // False if the key is taken or the table is full.
   bool insert(const Key& key, Value value) {
-    const auto place = lower(key);
-    if (entries_.size() >= limit_ || (place != entries_.end() && place->key == key)) return false;
-    sum_.add(entry_digest(key, value));
-    entries_.insert(place, Entry{key, std::move(value)});
+    if (entries_.size() >= limit_) return false;
+    const Digest128 digest = entry_digest(key, value);
+    if (!entries_.insert(key, std::move(value)).second) return false;
+    sum_.add(digest);
     return true;
   }
 
   bool erase(const Key& key) {
-    const auto place = lower(key);
-    if (place == entries_.end() || place->key != key) return false;
-    sum_.remove(entry_digest(place->key, place->value));
-    entries_.erase(place);
-    return true;
+    const Value* value = entries_.find(key);
+    if (value == nullptr) return false;
+    sum_.remove(entry_digest(key, *value));
+    return entries_.erase(key);
   }
 
   void clear() {
@@ -50,33 +45,28 @@ class Table {
   }
 
   // Null if there is no such key. The pointer is good until the next mutation.
-  [[nodiscard]] const Value* find(const Key& key) const {
-    const auto place = std::ranges::lower_bound(entries_, key, {}, &Entry::key);
-    return place != entries_.end() && place->key == key ? &place->value : nullptr;
-  }
+  [[nodiscard]] const Value* find(const Key& key) const { return entries_.find(key); }
   [[nodiscard]] bool contains(const Key& key) const { return find(key) != nullptr; }
 
   // Changes one value through `change(Value&)`; false if there is no such key.
   template <class Change>
   bool edit(const Key& key, Change&& change) {
-    const auto place = lower(key);
-    if (place == entries_.end() || place->key != key) return false;
-    sum_.remove(entry_digest(place->key, place->value));
-    change(place->value);
-    sum_.add(entry_digest(place->key, place->value));
+    Value* value = entries_.find(key);
+    if (value == nullptr) return false;
+    sum_.remove(entry_digest(key, *value));
+    change(*value);
+    sum_.add(entry_digest(key, *value));
     return true;
   }
 
   // Removes every entry for which `drop(key, value)` is true; returns how many.
   template <class Drop>
   std::size_t erase_if(Drop&& drop) {
-    const std::size_t before = entries_.size();
-    std::erase_if(entries_, [&](const Entry& entry) {
+    return entries_.erase_if([&](const Entry& entry) {
       if (!drop(entry.key, entry.value)) return false;
       sum_.remove(entry_digest(entry.key, entry.value));
       return true;
     });
-    return before - entries_.size();
   }
 
   [[nodiscard]] auto begin() const { return entries_.begin(); }
@@ -95,8 +85,6 @@ class Table {
   }
 
  private:
-  auto lower(const Key& key) { return std::ranges::lower_bound(entries_, key, {}, &Entry::key); }
-
   static Digest128 entry_digest(const Key& key, const Value& value) {
     HashingWriter writer;
     writer.value(key);
@@ -104,7 +92,7 @@ class Table {
     return writer.digest();
   }
 
-  std::vector<Entry> entries_;
+  SortedChunks<Key, Value> entries_;
   DigestSum sum_;
   std::size_t limit_ = SIZE_MAX;
 };

@@ -1,10 +1,10 @@
-// Flat<Key, Value>: a sorted vector for judges, without the digests and limits of a Table: judges are not digested, and
+// Flat<Key, Value>: sorted entries for judges, without the digests and limits of a Table: judges are not digested, and
 // what they keep is dropped when its subject ends.
 #pragma once
-#include <algorithm>
 #include <type_traits>
 #include <utility>
-#include <vector>
+
+#include "engine/base/sorted_chunks.h"
 
 namespace areal::sim {
 
@@ -13,35 +13,21 @@ class Flat {
   static_assert(!std::is_pointer_v<Key>, "addresses differ from run to run: key by Id");
 
  public:
-  struct Entry {
-    Key key;
-    Value value;
-  };
+  using Entry = typename SortedChunks<Key, Value>::Entry;
 
   // Makes the entry if there is none. The reference is good until the next mutation.
   Value& operator[](const Key& key) {
-    // Most keys only grow.
-    if (entries_.empty() || entries_.back().key < key) return entries_.emplace_back(Entry{key, Value{}}).value;
-    const auto place = std::ranges::lower_bound(entries_, key, {}, &Entry::key);
-    if (place->key == key) return place->value;
-    return entries_.insert(place, Entry{key, Value{}})->value;
+    Value* found = entries_.find(key);
+    return found != nullptr ? *found : *entries_.insert(key, Value{}).first;
   }
-  [[nodiscard]] Value* find(const Key& key) {
-    const auto place = std::ranges::lower_bound(entries_, key, {}, &Entry::key);
-    return place != entries_.end() && place->key == key ? &place->value : nullptr;
-  }
-  [[nodiscard]] const Value* find(const Key& key) const { return const_cast<Flat*>(this)->find(key); }
+  [[nodiscard]] Value* find(const Key& key) { return entries_.find(key); }
+  [[nodiscard]] const Value* find(const Key& key) const { return entries_.find(key); }
   [[nodiscard]] bool contains(const Key& key) const { return find(key) != nullptr; }
-  bool erase(const Key& key) {
-    const auto place = std::ranges::lower_bound(entries_, key, {}, &Entry::key);
-    if (place == entries_.end() || place->key != key) return false;
-    entries_.erase(place);
-    return true;
-  }
+  bool erase(const Key& key) { return entries_.erase(key); }
   // Removes every entry for which `drop(key, value)` is true.
   template <class Drop>
   void erase_if(Drop&& drop) {
-    std::erase_if(entries_, [&](Entry& entry) { return drop(entry.key, entry.value); });
+    entries_.erase_if([&](Entry& entry) { return drop(entry.key, entry.value); });
   }
   void clear() { entries_.clear(); }
   [[nodiscard]] bool empty() const { return entries_.empty(); }
@@ -52,7 +38,7 @@ class Flat {
   [[nodiscard]] auto end() const { return entries_.end(); }
 
  private:
-  std::vector<Entry> entries_;
+  SortedChunks<Key, Value> entries_;
 };
 
 }  // namespace areal::sim

@@ -39,15 +39,16 @@ void SimPorts::arm(SlotId slot, const port::ArmTimer& effect) {
                                            .origin = origin_,
                                            .number = effect.timer.value,
                                            .erased = proto::erase(proto::Input(port::TimerFired{effect.timer}))});
-  world_.timers_[node_.value - 1].push_back({slot, effect.timer, number});
+  world_.timers_[node_.value - 1].insert({slot, effect.timer}, number);
 }
 
 void SimPorts::disarm(SlotId slot, const port::DisarmTimer& effect) {
-  std::erase_if(world_.timers_[node_.value - 1], [&](const World::Timer& timer) {
-    if (timer.slot != slot || timer.timer != effect.timer) return false;
-    world_.queue_.cancel(timer.event);
-    return true;
-  });
+  auto& timers = world_.timers_[node_.value - 1];
+  const World::TimerKey key{slot, effect.timer};
+  if (const std::uint64_t* event = timers.find(key)) {
+    world_.queue_.cancel(*event);
+    timers.erase(key);
+  }
 }
 
 void SimPorts::tell(SlotId from, const port::Tell& effect) {

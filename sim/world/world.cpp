@@ -140,14 +140,14 @@ void World::happen(const WorldEvent& event, port::TraceSink& sink) {
 
 // At a node that hangs a timer stays armed until it goes on: what it does first may still disarm it.
 void World::fire_timer(const WorldEvent& event, port::TraceSink& sink) {
-  std::vector<Timer>& timers = timers_[event.node.value - 1];
-  const auto fires = [&](const Timer& timer) { return timer.slot == event.slot && timer.timer.value == event.number; };
+  auto& timers = timers_[event.node.value - 1];
+  const TimerKey key{event.slot, TimerId{event.number}};
   const Instant hung_until = hung_until_[event.node.value - 1];
   if (hung_until <= now_) {
-    std::erase_if(timers, fires);
+    timers.erase(key);
     deliver(event, sink);
-  } else if (const auto place = std::ranges::find_if(timers, fires); place != timers.end()) {
-    place->event = queue_.post(hung_until, event);
+  } else if (std::uint64_t* number = timers.find(key)) {
+    *number = queue_.post(hung_until, event);
   }
 }
 
@@ -220,7 +220,7 @@ void World::kill_process(NodeId id, port::TraceSink& sink) {
   const Incarnation incarnation = node.incarnation();
   node.end();
   faults_.node_down(id);
-  for (const Timer& timer : std::exchange(timers_[id.value - 1], {})) queue_.cancel(timer.event);
+  for (const auto& timer : std::exchange(timers_[id.value - 1], {})) queue_.cancel(timer.value);
   for (const SimCompute& compute : devices_[id.value - 1].running) queue_.cancel(compute.event);
   devices_[id.value - 1].clear();
   const RoomNode& place = room_->node(id);
@@ -292,7 +292,10 @@ void World::save(StateWriter& writer) const {
   writer.value(incarnations_);
   writer.value(starter_slots_);
   writer.value(hung_until_);
-  writer.value(timers_);
+  for (const auto& timers : timers_) {
+    writer.value(static_cast<std::uint64_t>(timers.size()));
+    for (const auto& timer : timers) writer.value(timer.key), writer.value(timer.value);
+  }
   writer.value(devices_);
   writer.value(link_free_);
   writer.value(hosts_);

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/sorted_chunks.h"
 #include "engine/base/table.h"
 #include "engine/node/node.h"
 #include "engine/node/tiny_rank.h"
@@ -161,11 +162,11 @@ class World {
   std::uint64_t pair_factor(NodeId sender, NodeId receiver, port::TraceSink& sink);
   void put_if(NodeId node, SlotId slot, const port::StorePut& asked, const node::Origin& origin);
 
-  struct Timer {
+  struct TimerKey {
     SlotId slot{};
     TimerId timer{};
-    std::uint64_t event = 0;
-    AREAL_FIELDS(slot, timer, event)
+    auto operator<=>(const TimerKey&) const = default;
+    AREAL_FIELDS(slot, timer)
   };
   struct StoreValue {
     Digest128 value{};
@@ -186,7 +187,7 @@ class World {
   std::vector<Incarnation> incarnations_;  // Started so far, by node.
   std::vector<SlotId> starter_slots_;      // Who asked for the process, by node: its slot in the starter.
   std::vector<Instant> hung_until_;
-  std::vector<std::vector<Timer>> timers_;  // By node; few each.
+  std::vector<SortedChunks<TimerKey, std::uint64_t>> timers_;  // By node; the number of the event that fires.
   std::vector<SimDevice> devices_;
   std::vector<Instant> link_free_;  // When a rank's payload link is free again, by transfer rank.
   std::vector<SimHost> hosts_;
