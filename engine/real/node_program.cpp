@@ -11,14 +11,9 @@
 #include "engine/config/scenario_yaml.h"
 #include "engine/node/node.h"
 #include "engine/node/room_plan.h"
-#include "engine/real/child_processes.h"
-#include "engine/real/gloo_backend.h"
-#include "engine/real/host/file_store.h"
-#include "engine/real/host/links.h"
-#include "engine/real/host/real_ports.h"
-#include "engine/real/host/secret.h"
 #include "engine/real/note_lines.h"
 #include "engine/real/planned_faults.h"
+#include "engine/real/process_ports.h"
 #include "engine/real/run_paper.h"
 #include "replay/record/recorder.h"
 #include "sim/fault/fault_kinds.h"
@@ -100,20 +95,19 @@ class NodeProcess {
     if (!recorder) return fail(kSystem, recorder.error().detail);
     recorder_ = std::move(*recorder);
     sink_ = std::make_unique<NodeSink>(*recorder_, options_.prints_notes);
-    auto store = host::FileStore::open(options_.folder / "store");
-    if (!store) return fail(kSystem, store.error().detail);
-    store_ = std::make_unique<host::FileStore>(std::move(*store));
     node_ = std::make_unique<node::Node>(place_->id, place_->name, node::protocols_of(room_, *place_));
     auto faults = PlannedFaults::make(room_, {place_->id, options_.incarnation}, paper_.seed, *loop_, *sink_,
-                                      [this] { return ports_->next_seq(); });
+                                      [this] { return process_->ports().next_seq(); });
     if (!faults) return fail(kRefused, faults.error().detail);
     faults_ = std::move(*faults);
     faults_->set_order([this](const sim::FaultAction& action) { order(action); });
-    if (place_->role == port::Role::kGuard) {
-      children_ = std::make_unique<ChildProcesses>(*loop_, room_, options_.folder, paper_.seed);
-    }
-    make_ports();
-    return connect();
+    auto process = ProcessPorts::open({options_.folder, paper_, place_->id, options_.incarnation, options_.port},
+                                      {loop_.get(), &room_, node_.get(), sink_.get(), faults_.get()});
+    if (!process) return fail(kSystem, process.error().detail);
+    process_ = std::move(*process);
+    // Whom the starter of the run signals when a fault is due here.
+    std::ofstream(pid_file(options_.folder, place_->id)) << getpid() << '\n';
+    return 0;
   }
 
   int run() {
@@ -121,7 +115,7 @@ class NodeProcess {
     watch();
     flush();
     faults_->start();
-    ports_->start(options_.incarnation, options_.port, paper_.seed);
+    process_->ports().start(options_.incarnation, options_.port, paper_.seed);
     loop_->run();
     return finish();
   }
@@ -141,58 +135,9 @@ class NodeProcess {
     if (own) std::raise(SIGSTOP);
   }
 
-  void make_ports() {
-    host::RealPortsParts parts;
-    parts.loop = loop_.get();
-    parts.room = &room_;
-    parts.node = node_.get();
-    parts.sink = sink_.get();
-    parts.store = store_.get();
-    parts.faults = faults_.get();
-    parts.processes = children_.get();
-    host::RealComputeOptions compute;
-    compute.room = &room_;
-    compute.node = place_->id;
-    compute.seed = paper_.seed;
-    compute.checkpoints = options_.folder / "checkpoints";
-    ports_ = std::make_unique<host::RealPorts>(parts, std::move(compute));
-    groups_ = gloo_backend({(options_.folder / "rendezvous").string(), fmt::format("run{:x}", paper_.run),
-                            paper_.address})([this](host::GroupNews news) {
-      loop_->post([this, news = std::move(news)]() mutable { ports_->take_news(std::move(news)); });
-    });
-    ports_->set_groups(groups_.get());
-  }
-
-  int connect() {
-    auto secret = host::read_secret(secret_file(options_.folder).string());
-    if (!secret) return fail(kSystem, secret.error().detail);
-    book_ = std::make_unique<host::RunDirectory>(options_.folder.string());
-    host::LinksOptions links;
-    links.self = {place_->id, options_.incarnation};
-    links.run = paper_.run;
-    links.address = paper_.address;
-    links.port = options_.port;
-    host::LinkHandlers handlers;
-    handlers.on_message = [this](const host::Identity& from, std::span<const std::uint8_t> bytes) {
-      return ports_->take_message(from, bytes);
-    };
-    handlers.on_report = [this](const host::LinkReport& report) {
-      fmt::print(stderr, "areal-node: {}: refused {} from {}\n", place_->name, to_text(report.reason), report.remote);
-    };
-    auto opened = host::Links::open(*loop_, *book_, *secret, links, std::move(handlers));
-    if (!opened) return fail(kSystem, opened.error().detail);
-    links_ = std::move(*opened);
-    ports_->set_links(links_.get());
-    const Status published = book_->publish(place_->id, {paper_.address, links_->port(), options_.incarnation});
-    if (!published) return fail(kSystem, published.error().detail);
-    // Whom the starter of the run signals when a fault is due here.
-    std::ofstream(pid_file(options_.folder, place_->id)) << getpid() << '\n';
-    return 0;
-  }
-
   void watch() {
     if (told_to_end != 0) {
-      if (children_ != nullptr) children_->end_all();
+      process_->children().end_all();
       loop_->stop();
       return;
     }
@@ -205,9 +150,7 @@ class NodeProcess {
   }
 
   int finish() {
-    groups_.reset();
-    links_.reset();
-    ports_.reset();
+    process_.reset();
     record::RunEnd end;
     end.verdict = "ended";
     const Status finished = recorder_->finish(end);
@@ -221,14 +164,9 @@ class NodeProcess {
   std::unique_ptr<host::Loop> loop_;
   std::unique_ptr<record::Recorder> recorder_;
   std::unique_ptr<NodeSink> sink_;
-  std::unique_ptr<host::FileStore> store_;
   std::unique_ptr<node::Node> node_;
   std::unique_ptr<PlannedFaults> faults_;
-  std::unique_ptr<ChildProcesses> children_;
-  std::unique_ptr<host::RealPorts> ports_;
-  std::unique_ptr<host::RunDirectory> book_;
-  std::unique_ptr<host::GroupBackend> groups_;
-  std::unique_ptr<host::Links> links_;
+  std::unique_ptr<ProcessPorts> process_;
 };
 
 }  // namespace
