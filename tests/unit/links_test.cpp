@@ -108,6 +108,39 @@ TEST_F(LinksTest, ALaterProcessOfTheNodeIsFound) {
   EXPECT_EQ(ann->links->counts().opened, 2U);
 }
 
+// Whoever writes to a process that has died must not be heard by its successor, whose history is another.
+TEST_F(LinksTest, MessagesToADeadProcessAreNotForTheNext) {
+  const auto ann = make_station(kAnn);
+  ann->links->send(kBob.node, text("to whoever comes"));
+  run_for(10_ms);
+  auto bob = make_station(kBob);
+  ASSERT_TRUE(run_until([&] { return bob->received.size() == 1; }));
+  bob.reset();
+  run_for(10_ms);
+  ann->links->send(kBob.node, text("to the dead"));
+  run_for(30_ms);
+  ann->links->send(kBob.node, text("to the dead, too"));
+  bob = make_station(Identity{kBob.node, 2});
+  ann->links->send(kBob.node, text("to the living"));
+  ASSERT_TRUE(run_until([&] { return !bob->received.empty(); }));
+  run_for(30_ms);
+  ASSERT_EQ(bob->received.size(), 1U);
+  EXPECT_EQ(bob->received[0].bytes, text("to the living"));
+  EXPECT_EQ(ann->links->counts().of(Refusal::kPeerReplaced), 2U);
+}
+
+// It was sent when nobody was there; the first who was found, and died unheard, was the one it was for.
+TEST_F(LinksTest, AMessageToWhoeverComesIsForTheFirstWhoDoes) {
+  const auto ann = make_station(kAnn);
+  ann->links->send(kBob.node, text("to whoever comes"));
+  make_station(kBob);  // And goes at once: only its address is left.
+  run_for(30_ms);
+  const auto bob = make_station(Identity{kBob.node, 2});
+  ASSERT_TRUE(run_until([&] { return ann->links->counts().of(Refusal::kPeerReplaced) == 1; }));
+  run_for(30_ms);
+  EXPECT_TRUE(bob->received.empty());
+}
+
 TEST_F(LinksTest, MessagesWaitForAPeerThatIsNotThereYet) {
   const auto ann = make_station(kAnn);
   ann->links->send(kBob.node, text("early"));

@@ -64,6 +64,11 @@ struct Links::Impl {
   [[nodiscard]] Connection* find(ConnectionId id);
   [[nodiscard]] Route& route_to(NodeId node);
   [[nodiscard]] std::size_t count_strangers() const;
+  // 0: not known.
+  [[nodiscard]] Incarnation present(NodeId node) {
+    const std::optional<PeerAddress> address = book.find(node);
+    return address ? address->incarnation : 0;
+  }
 
   Loop& loop;
   AddressBook& book;
@@ -177,6 +182,7 @@ void Links::Impl::connect(NodeId node) {
     report({.reason = Refusal::kPeerUnknown, .peer = {node, 0}, .remote = {}});
     return;
   }
+  report({.reason = Refusal::kPeerReplaced, .peer = called, .remote = {}}, route.queue.found(called.incarnation));
   route.connection = made->id;
   made->channel.start(made->out);
   made->stream = TcpStream::connect(loop, address->address, address->port, handlers_of(made->id));
@@ -358,12 +364,14 @@ void Links::send(NodeId to, std::vector<std::uint8_t> bytes) {
     return;
   }
   Route& route = impl_->route_to(to);
-  impl_->report({.reason = Refusal::kQueueFull, .peer = {to, 0}, .remote = {}},
-                route.queue.push(std::move(bytes), impl_->loop.now()));
   Connection* connection = impl_->find(route.connection);
+  const bool is_open = connection != nullptr && connection->channel.is_open();
+  const Incarnation present = is_open ? connection->channel.peer().incarnation : impl_->present(to);
+  impl_->report({.reason = Refusal::kQueueFull, .peer = {to, 0}, .remote = {}},
+                route.queue.push(std::move(bytes), impl_->loop.now(), present));
   if (connection == nullptr) {
     impl_->connect(to);
-  } else if (connection->channel.is_open()) {
+  } else if (is_open) {
     impl_->pump(*connection);
   }
 }

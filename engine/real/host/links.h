@@ -3,7 +3,8 @@
 // Each node sends on connections that it opened and receives on those that it accepted, so a pair of nodes that talk to
 // each other has two. A connection is opened when there is something to send and closed when the peer ends it; then it
 // is opened again after a pause that doubles, as long as messages wait. Messages may be late or lost, never doubled;
-// those that arrive on one connection arrive in order.
+// those that arrive on one connection arrive in order. A message is for the process that the address book named when it
+// was sent, or else for the first that it names: what a process left unheard is never heard by its successor.
 //
 // Everything that the world can make grow is bounded: waiting messages by number, bytes and age (the oldest go first:
 // a request is asked again, and the youngest answer is the one that still counts), connections that have not proved

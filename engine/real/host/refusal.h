@@ -35,8 +35,9 @@ enum class Refusal : std::uint8_t {
   kExpired,
   kPeerUnknown,
   kUnreachable,
+  kPeerReplaced,  // It was for a process that has a successor by now.
 };
-constexpr std::array<std::string_view, 24> enum_names(Refusal /*tag*/) {
+constexpr std::array<std::string_view, 25> enum_names(Refusal /*tag*/) {
   return {"none",
           "bad_magic",
           "bad_version",
@@ -60,7 +61,8 @@ constexpr std::array<std::string_view, 24> enum_names(Refusal /*tag*/) {
           "queue_full",
           "expired",
           "peer_unknown",
-          "unreachable"};
+          "unreachable",
+          "peer_replaced"};
 }
 inline constexpr std::size_t kRefusals = enum_names(Refusal{}).size();
 

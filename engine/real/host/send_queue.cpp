@@ -6,7 +6,7 @@
 
 namespace areal::host {
 
-std::size_t SendQueue::push(std::vector<std::uint8_t> bytes, Instant now) {
+std::size_t SendQueue::push(std::vector<std::uint8_t> bytes, Instant now, Incarnation to) {
   AREAL_CHECK(bytes.size() <= limits_.bytes);
   AREAL_CHECK(limits_.messages > 0);
   std::size_t dropped = 0;
@@ -16,8 +16,17 @@ std::size_t SendQueue::push(std::vector<std::uint8_t> bytes, Instant now) {
     ++dropped;
   }
   bytes_ += bytes.size();
-  waiting_.push_back({std::move(bytes), now});
+  waiting_.push_back({std::move(bytes), now, to});
   return dropped;
+}
+
+std::size_t SendQueue::found(Incarnation found) {
+  return std::erase_if(waiting_, [&](Waiting& one) {
+    if (one.to == 0) one.to = found;
+    if (one.to >= found) return false;
+    bytes_ -= one.bytes.size();
+    return true;
+  });
 }
 
 std::size_t SendQueue::expire(Instant now) {

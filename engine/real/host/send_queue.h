@@ -1,10 +1,12 @@
-// Messages that wait for one peer, bounded by number, bytes and age; the oldest go first.
+// Messages that wait for one peer, bounded by number, bytes and age; the oldest go first. Each is for one process of
+// it.
 #pragma once
 #include <cstdint>
 #include <deque>
 #include <optional>
 #include <vector>
 
+#include "engine/base/ids.h"
 #include "engine/base/time.h"
 
 namespace areal::host {
@@ -19,8 +21,11 @@ class SendQueue {
   };
   explicit SendQueue(const Limits& limits) : limits_(limits) {}
 
-  // Returns how many older messages had to go for it. REQUIRES: bytes.size() <= limits.bytes.
-  std::size_t push(std::vector<std::uint8_t> bytes, Instant now);
+  // `to`: the process it is for; 0: the first that is found. Returns how many older messages had to go for it.
+  // REQUIRES: bytes.size() <= limits.bytes.
+  std::size_t push(std::vector<std::uint8_t> bytes, Instant now, Incarnation to);
+  // The peer's present process is `found`: drops what is for earlier ones; returns how many.
+  std::size_t found(Incarnation found);
   // Drops what is too old; returns how many.
   std::size_t expire(Instant now);
   std::optional<std::vector<std::uint8_t>> pop();
@@ -33,6 +38,7 @@ class SendQueue {
   struct Waiting {
     std::vector<std::uint8_t> bytes;
     Instant since{};
+    Incarnation to = 0;
   };
   Limits limits_;
   std::deque<Waiting> waiting_;  // Ascending by age of entry.
