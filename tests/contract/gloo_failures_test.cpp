@@ -134,9 +134,9 @@ TEST(GlooFailures, AbortEndsAPayloadUnderWay) {
   EXPECT_EQ(team.at(1).take().what, What::kAborted);
 }
 
-TEST(GlooFailures, AbortEndsJoinsUnderWayOnAllMembers) {
+TEST(GlooFailures, AbortEndsJoinsOnAllMembers) {
   const MeetingPlace place;
-  GlooTeam team(place, 2);
+  GlooTeam team(place, 3);
   for (std::uint32_t rank = 0; rank < 2; ++rank) team.at(rank).groups().join({kGroup, rank, kWorld});
   std::this_thread::sleep_for(milliseconds(100));
   EXPECT_EQ(team.at(0).untaken() + team.at(1).untaken(), 0U);
@@ -148,7 +148,30 @@ TEST(GlooFailures, AbortEndsJoinsUnderWayOnAllMembers) {
   const GroupEvent other = team.at(1).take();
   EXPECT_EQ(other.what, What::kJoined);
   EXPECT_EQ(other.outcome, Outcome::kAborted);
-  EXPECT_TRUE(place.empty());
+  team.at(2).groups().join({kGroup, 2, kWorld});  // Also of who comes later.
+  EXPECT_EQ(team.at(2).take().outcome, Outcome::kAborted);
+}
+
+// The one that waits for rank 1 cannot see from the others that rank 2 went away.
+TEST(GlooFailures, AbortOfALaterRankEndsTheJoinsOfEarlierOnes) {
+  const MeetingPlace place;
+  GlooTeam team(place, 3);
+  for (const std::uint32_t rank : {0U, 2U}) team.at(rank).groups().join({kGroup, rank, kWorld});
+  std::this_thread::sleep_for(milliseconds(100));
+  team.at(2).groups().abort(kGroup);
+  EXPECT_EQ(team.at(0).take().outcome, Outcome::kAborted);
+}
+
+TEST(GlooFailures, AbortByWhoHasNotJoinedEndsTheJoinsOfOthers) {
+  const MeetingPlace place;
+  GlooTeam team(place, 2);
+  team.at(0).groups().join({kGroup, 0, kWorld});
+  std::this_thread::sleep_for(milliseconds(100));
+  team.at(1).groups().abort(kGroup);
+  EXPECT_EQ(team.at(1).take().what, What::kAborted);
+  const GroupEvent joined = team.at(0).take();
+  EXPECT_EQ(joined.what, What::kJoined);
+  EXPECT_EQ(joined.outcome, Outcome::kAborted);
 }
 
 TEST(GlooFailures, EveryoneWhoAbortsIsToldAlsoOfAnUnknownGroup) {

@@ -118,7 +118,11 @@ class GlooGroups::Impl {
     std::vector<std::shared_ptr<GroupWorker>> workers;
     for (const Entry& entry : entries_) workers.push_back(entry.worker);
     lock.unlock();
-    for (GroupEvent& event : answers) shared_->deliver(std::move(event));
+    for (GroupEvent& event : answers) {
+      // Nobody here has joined; others may wait there.
+      if (event.what == GroupEvent::What::kAborted) FolderStore(folder_of(shared_->options, event.group)).close();
+      shared_->deliver(std::move(event));
+    }
     for (const auto& worker : workers) worker->nudge();
     lock.lock();
     for (Entry& entry : entries_) {

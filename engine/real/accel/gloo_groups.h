@@ -70,10 +70,11 @@ struct GlooOptions {
   std::string run;                     // Part of the name of every group; REQUIRES: a file name.
   std::string hostname = "127.0.0.1";  // Of the address that the others connect to.
   std::string interface;               // If not empty, its address instead.
-  Duration join_timeout = 30_s;        // After it a join ends kTimedOut.
   Duration slice = 20_ms;              // How long a wait goes on before it looks for deaths and aborts.
-  Duration operation_timeout{};        // A batch that runs longer ends kTimedOut; 0: never, the caller arms a timer.
-  Duration end_bound = 5_s;            // The destructor takes no longer.
+  // A join or batch that runs longer ends kTimedOut; 0: never, the caller arms a timer.
+  Duration join_timeout{};
+  Duration operation_timeout{};
+  Duration end_bound = 5_s;  // The destructor takes no longer.
 };
 
 // Every join, batch and abort ends exactly once, as an event with its ids. `deliver` is called on threads of this

@@ -40,7 +40,7 @@ Mesh::Mesh(std::uint32_t rank, std::uint32_t world) : rank_(rank), world_(world)
 Mesh::~Mesh() { close(false, std::nullopt); }
 
 void Mesh::connect(const std::shared_ptr<gloo::transport::Device>& device, RendezvousStore& store,
-                   SteadyTime deadline) {
+                   std::optional<SteadyTime> deadline) {
   begin(0, deadline);
   try {
     context_ = device->createContext(as_int(rank_), as_int(world_));
@@ -57,6 +57,7 @@ void Mesh::connect(const std::shared_ptr<gloo::transport::Device>& device, Rende
   for (std::uint32_t peer = 0; peer < world_; ++peer) {
     if (peer != rank_) addresses[peer] = wait_for(store, peer);
   }
+  if (store.is_closed()) throw MeshFailure{port::Outcome::kAborted};
   connect_pairs(store, addresses);
 }
 
@@ -82,11 +83,11 @@ std::vector<char> Mesh::own_addresses() const {
 std::vector<char> Mesh::wait_for(const RendezvousStore& store, std::uint32_t peer) {
   std::optional<std::vector<char>> all;
   while (!(all = store.get(key_of(peer)))) {
-    if (stopped_) throw MeshFailure{port::Outcome::kAborted};
+    if (stopped_ || store.is_closed()) throw MeshFailure{port::Outcome::kAborted};
     for (std::uint32_t seen = 0; seen < peer; ++seen) {
       if (seen != rank_ && !store.has(key_of(seen))) throw MeshFailure{port::Outcome::kAborted, seen};
     }
-    if (Clock::now() >= *deadline_) throw MeshFailure{port::Outcome::kTimedOut, peer};
+    if (deadline_ && Clock::now() >= *deadline_) throw MeshFailure{port::Outcome::kTimedOut, peer};
     std::this_thread::sleep_for(kStorePause);
   }
   std::uint32_t world = 0;
@@ -291,8 +292,8 @@ bool Mesh::must_cut() {
   for (std::uint32_t peer = 0; peer < world_; ++peer) {
     if (!connecting_->has(key_of(peer))) cut_ = port::Outcome::kAborted;
   }
-  if (Clock::now() >= *deadline_) cut_ = port::Outcome::kTimedOut;
-  if (stopped_) cut_ = port::Outcome::kAborted;
+  if (deadline_ && Clock::now() >= *deadline_) cut_ = port::Outcome::kTimedOut;
+  if (stopped_ || connecting_->is_closed()) cut_ = port::Outcome::kAborted;
   return cut_.has_value();
 }
 

@@ -53,10 +53,11 @@ class Mesh {
   Mesh(const Mesh&) = delete;
   Mesh& operator=(const Mesh&) = delete;
 
-  // Connects to all others. Throws MeshFailure: kTimedOut after `deadline`, kAborted if stopped or if somebody who had
-  // come went away again, kRefused if the rank is taken, kMismatch if somebody names another world.
-  // REQUIRES: `store` outlives the mesh.
-  void connect(const std::shared_ptr<gloo::transport::Device>& device, RendezvousStore& store, SteadyTime deadline);
+  // Connects to all others. Throws MeshFailure: kTimedOut after `deadline`, kAborted if stopped, if the store is closed
+  // or if somebody who had come went away again, kRefused if the rank is taken, kMismatch if somebody names another
+  // world. REQUIRES: `store` outlives the mesh.
+  void connect(const std::shared_ptr<gloo::transport::Device>& device, RendezvousStore& store,
+               std::optional<SteadyTime> deadline);
   // Takes this member's value out of the store. REQUIRES: all members have connected, or this one gives up.
   void leave_store();
   // Tells the others whether this member leaves or gives up (and whom it blames), then closes all connections.

@@ -19,11 +19,10 @@ using Clock = std::chrono::steady_clock;
 using port::BatchKind;
 using port::Outcome;
 
-SteadyTime after(Duration duration) { return Clock::now() + std::chrono::nanoseconds(duration.ns); }
-
-// A new epoch has a new group, hence a new folder.
-std::filesystem::path folder_of(const GlooOptions& options, GroupId group) {
-  return std::filesystem::path(options.folder) / (options.run + ".group-" + std::to_string(group.value));
+// Nothing if there is no limit.
+std::optional<SteadyTime> deadline_of(Duration limit) {
+  if (limit == Duration{}) return std::nullopt;
+  return Clock::now() + std::chrono::nanoseconds(limit.ns);
 }
 
 }  // namespace
@@ -49,6 +48,10 @@ std::shared_ptr<gloo::transport::Device> Shared::device() {
     device_ = gloo::transport::tcp::CreateDevice(attributes);
   }
   return device_;
+}
+
+std::filesystem::path folder_of(const GlooOptions& options, GroupId group) {
+  return std::filesystem::path(options.folder) / (options.run + ".group-" + std::to_string(group.value));
 }
 
 void block_signals() {
@@ -88,6 +91,7 @@ void GroupWorker::run() {
     failure = MeshFailure{Outcome::kNoMemory};
   }
   if (failure) {
+    if (is_to_abort()) store_.close();
     give_up(*failure);
     joined.outcome = failure->outcome;
     joined.peer_rank = failure->peer;
@@ -105,8 +109,7 @@ void GroupWorker::join() {
     throw MeshFailure{Outcome::kFailed};
   }
   if (device == nullptr) throw MeshFailure{Outcome::kFailed};
-  const SteadyTime deadline = after(shared_->options.join_timeout);
-  mesh_.connect(device, store_, deadline);
+  mesh_.connect(device, store_, deadline_of(shared_->options.join_timeout));
   meeting_ = std::make_unique<Meeting>(mesh_);
   meeting_->exchange(plain_card(wish_.world));
   mesh_.leave_store();
@@ -121,11 +124,6 @@ std::optional<BatchWish> GroupWorker::next() {
   queue_.pop_front();
   busy_ = true;
   return wish;
-}
-
-std::optional<SteadyTime> GroupWorker::operation_deadline() const {
-  if (shared_->options.operation_timeout == Duration{}) return std::nullopt;
-  return after(shared_->options.operation_timeout);
 }
 
 void GroupWorker::execute(BatchWish& wish) {
@@ -147,7 +145,7 @@ void GroupWorker::execute(BatchWish& wish) {
 
 // Leaves the reduced words in `wish`.
 Outcome GroupWorker::attempt(BatchWish& wish) {
-  mesh_.begin(++batches_, operation_deadline());
+  mesh_.begin(++batches_, deadline_of(shared_->options.operation_timeout));
   const Verdict verdict = judge(meeting_->exchange(card_of(wish, wish_.rank, wish_.world)), wish_.rank, wish_.world);
   if (!verdict.fits) return Outcome::kMismatch;
   if (wish.kind == BatchKind::kReduce) move_sums(mesh_, wish);
@@ -225,6 +223,11 @@ void GroupWorker::leave() {
   const std::lock_guard lock(mutex_);
   leaving_ = true;
   wake_.notify_one();
+}
+
+bool GroupWorker::is_to_abort() {
+  const std::lock_guard lock(mutex_);
+  return askers_ > 0;
 }
 
 bool GroupWorker::has_ended() {

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -38,6 +39,9 @@ class Shared {
   std::shared_ptr<gloo::transport::Device> device_;
 };
 
+// Where the members of a group meet: a new epoch has a new group, hence a new folder.
+std::filesystem::path folder_of(const GlooOptions& options, GroupId group);
+
 // Blocks all signals for the calling thread: the process's own threads handle them, and a write to a connection that
 // the peer closed would else end the process.
 void block_signals();
@@ -68,13 +72,13 @@ class GroupWorker {
 
  private:
   void join();
+  [[nodiscard]] bool is_to_abort();
   void execute(BatchWish& wish);
   [[nodiscard]] port::Outcome attempt(BatchWish& wish);
   void tell(GroupEvent event);
   void give_up(const MeshFailure& failure);
   std::optional<BatchWish> next();
   void end();
-  [[nodiscard]] std::optional<SteadyTime> operation_deadline() const;
 
   std::shared_ptr<Shared> shared_;
   JoinWish wish_;

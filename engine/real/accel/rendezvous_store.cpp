@@ -15,6 +15,9 @@ namespace fs = std::filesystem;
 // The folder may vanish in between, when the last value of somebody else was erased.
 constexpr int kTries = 8;
 
+// No key is like that.
+constexpr const char* kClosed = ".closed";
+
 // Two threads of one process may write the same key; only one of them may win.
 std::string unique_name(const std::string& key) {
   static std::atomic<unsigned> counter{0};
@@ -57,6 +60,16 @@ void FolderStore::erase(const std::string& key) {
   std::error_code error;
   fs::remove(folder_ / key, error);
   fs::remove(folder_, error);  // Fails, as it should, while somebody has a value in it.
+}
+
+void FolderStore::close() {
+  std::error_code error;
+  if (fs::exists(folder_, error)) std::ofstream(folder_ / kClosed);
+}
+
+bool FolderStore::is_closed() const {
+  std::error_code error;
+  return fs::exists(folder_ / kClosed, error);
 }
 
 }  // namespace areal::accel
