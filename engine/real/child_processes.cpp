@@ -13,12 +13,19 @@ namespace {
 constexpr Duration kLookEvery = 10_ms;
 constexpr Duration kEndGrace = 3_s;
 constexpr int kEndLooks = 500;  // Of kLookEvery each.
+// A child that does not say where it listens for so long counts as started: what hangs is for its watchers to notice.
+constexpr Duration kUpBound = 10_s;
 
 }  // namespace
 
 ChildProcesses::ChildProcesses(host::Loop& loop, const node::RoomPlan& room, std::filesystem::path folder,
                                std::uint64_t seed)
-    : loop_(loop), room_(room), folder_(std::move(folder)), drawn_(seed), incarnations_(room.nodes.size() + 1, 0) {}
+    : loop_(loop),
+      room_(room),
+      folder_(std::move(folder)),
+      book_(folder_.string()),
+      drawn_(seed),
+      incarnations_(room.nodes.size() + 1, 0) {}
 
 std::uint16_t ChildProcesses::lease_port() {
   drawn_ = mix_words(drawn_, leases_.size());
@@ -31,7 +38,7 @@ void ChildProcesses::start(NodeId node, std::uint16_t port, std::function<void(I
                            std::function<void(Incarnation, std::int32_t)> exited) {
   const bool runs = std::ranges::any_of(children_, [&](const Child& child) { return child.node == node; });
   const bool known = node.value >= 1 && node.value <= room_.nodes.size();
-  Incarnation incarnation = 0;
+  bool begun = false;
   if (known && !runs) {
     host::ProcessRecipe recipe;
     const Incarnation next = incarnations_[node.value] + 1;
@@ -40,11 +47,12 @@ void ChildProcesses::start(NodeId node, std::uint16_t port, std::function<void(I
                    std::to_string(port),  "--notes"};
     auto process = host::OsProcess::start(recipe);
     if (process) {
-      incarnation = incarnations_[node.value] = next;
-      children_.push_back({node, incarnation, std::move(*process), std::move(exited)});
+      incarnations_[node.value] = next;
+      children_.push_back({node, next, std::move(*process), started, std::move(exited), loop_.now()});
+      begun = true;
     }
   }
-  loop_.post([started = std::move(started), incarnation] { started(incarnation); });
+  if (!begun) loop_.post([started = std::move(started)] { started(0); });
   if (!std::exchange(looking_, true)) loop_.arm(kLookEvery, [this] { look(); });
 }
 
@@ -54,10 +62,19 @@ void ChildProcesses::stop(NodeId node, Duration grace) {
   }
 }
 
+bool ChildProcesses::is_up(const Child& child) {
+  const auto address = book_.find(child.node);
+  return (address && address->incarnation == child.incarnation) || loop_.now() - child.since > kUpBound;
+}
+
 void ChildProcesses::look() {
   std::vector<std::function<void()>> news;
   std::erase_if(children_, [&](Child& child) {
     const auto exit = child.process->poll();
+    if (child.started && (exit || is_up(child))) {
+      news.emplace_back(
+          [started = std::exchange(child.started, nullptr), incarnation = child.incarnation] { started(incarnation); });
+    }
     if (!exit) return false;
     news.emplace_back([exited = std::move(child.exited), incarnation = child.incarnation, code = exit->word()] {
       exited(incarnation, code);

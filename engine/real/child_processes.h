@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/node/room_plan.h"
+#include "engine/real/host/address_book.h"
 #include "engine/real/host/loop.h"
 #include "engine/real/host/os_process.h"
 #include "engine/real/host/port_lease.h"
@@ -14,6 +15,8 @@
 
 namespace areal::real {
 
+// A start is told when the child can be written to: when it has said in the run's folder where it listens.
+//
 // Called by the loop only. `loop` and `room` outlive it. Children that live when it goes are killed.
 class ChildProcesses final : public host::ProcessBackend {
  public:
@@ -34,14 +37,18 @@ class ChildProcesses final : public host::ProcessBackend {
     NodeId node{};
     Incarnation incarnation = 0;
     std::unique_ptr<host::OsProcess> process;
+    std::function<void(Incarnation)> started;  // None once it was told.
     std::function<void(Incarnation, std::int32_t)> exited;
+    Instant since{};
   };
 
   void look();
+  [[nodiscard]] bool is_up(const Child& child);
 
   host::Loop& loop_;
   const node::RoomPlan& room_;
   std::filesystem::path folder_;
+  host::RunDirectory book_;
   std::uint64_t drawn_ = 0;
   host::PortLeases leases_;
   std::vector<Child> children_;
