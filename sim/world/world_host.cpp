@@ -14,7 +14,7 @@ void World::reserve(NodeId node, SlotId slot, const port::ReserveBuffer& asked, 
                     port::TraceSink& sink) {
   SimDevice& device = devices_[node.value - 1];
   const bool refused = faults_.refuse_memory(node, {now_, decisions_, sink});
-  const bool fits = device.used() + asked.bytes <= device.capacity;
+  const bool fits = device.used() <= device.capacity && asked.bytes <= device.capacity - device.used();
   const auto outcome = refused || !fits ? port::Outcome::kNoMemory : port::Outcome::kOk;
   if (outcome == port::Outcome::kOk) device.buffers.push_back({asked.buffer, asked.bytes, asked.tag});
   // New staging memory holds nothing.

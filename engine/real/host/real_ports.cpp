@@ -135,7 +135,7 @@ std::uint64_t RealPorts::used_bytes() const {
 
 void RealPorts::reserve(SlotId slot, const port::ReserveBuffer& effect) {
   const bool refused = parts_.faults != nullptr && parts_.faults->refuses_memory();
-  const bool fits = used_bytes() + effect.bytes <= parts_.room->scenario.devices.memory;
+  const bool fits = effect.bytes <= parts_.room->scenario.devices.memory - used_bytes();
   port::Outcome outcome = refused || !fits ? port::Outcome::kNoMemory : port::Outcome::kOk;
   if (outcome == port::Outcome::kOk) {
     try {
