@@ -158,7 +158,7 @@ TEST_P(ComputeContract, FreezingClosesTheSegmentAndThawingGoesOn) {
   room().pass(500_ms);
   at(kEngine).compute().freeze(kFirst, {true});
   at(kEngine).compute().freeze(kFirst, {true});
-  room().pass(60_s);
+  room().pass(room().facts().silence);
   ASSERT_EQ(done_of(kEngine, 3).size(), 1U);
   const port::ComputeDone segment = done_of(kEngine, 3)[0];
   EXPECT_EQ(segment.outcome, Outcome::kOk);

@@ -53,6 +53,14 @@ TEST_P(ExecutorContract, ArmingAnArmedTimerMovesIt) {
   EXPECT_EQ(told<port::TimerFired>(Seat::kEngine).size(), 1U);
 }
 
+TEST_P(ExecutorContract, ATimerThatFiredCanBeArmedAgain) {
+  for (int i = 0; i < 2; ++i) {
+    at(Seat::kEngine).executor().arm(kFirst, {TimerId{1}, 20_ms});
+    room().settle();
+  }
+  EXPECT_EQ(told<port::TimerFired>(Seat::kEngine).size(), 2U);
+}
+
 TEST_P(ExecutorContract, TimersBelongToTheirSlot) {
   port::Executor& executor = at(Seat::kEngine).executor();
   executor.arm(kFirst, {TimerId{1}, 50_ms});

@@ -108,15 +108,17 @@ TEST_P(GroupContract, ControlTagsThatDifferEndForAllAsMismatch) {
 }
 
 TEST_P(GroupContract, PayloadTagsThatDifferHangUntilAbort) {
+  const bool hangs = room().facts().has_nccl;
   meet(kGroup, port::Backend::kNccl);
   post(Seat::kEngine, kGroup, kOne, BatchKind::kSum, 1);
   post(Seat::kTrainer, kGroup, kOne, BatchKind::kSum, 2);
   post(Seat::kOther, kGroup, kOne, BatchKind::kSum, 1);
-  room().pass(60_s);
-  for (const Seat seat : kAll) EXPECT_TRUE(done(seat).empty());
+  room().pass(room().facts().silence);
+  for (const Seat seat : kAll) EXPECT_EQ(outcomes(seat), hangs ? Outcomes{} : Outcomes{Outcome::kMismatch});
   at(Seat::kOther).transport().abort(kFirst, {kGroup});
   room().settle();
-  for (const Seat seat : kAll) EXPECT_EQ(outcomes(seat), Outcomes{Outcome::kAborted});
+  for (const Seat seat : kAll) EXPECT_EQ(outcomes(seat), Outcomes{hangs ? Outcome::kAborted : Outcome::kMismatch});
+  EXPECT_TRUE(std::holds_alternative<port::GroupAborted>(room().seen(Seat::kOther, kFirst).back()));
 }
 
 // Whoever is told GroupAborted takes its buffers back: nothing of the group may come after it.
@@ -157,6 +159,20 @@ TEST_P(GroupContract, AbortEndsJoinsUnderWay) {
   EXPECT_EQ(told<port::GroupJoined>(Seat::kOther)[0].outcome, Outcome::kAborted);
 }
 
+TEST_P(GroupContract, AbortByOneWhoHasNotJoinedEndsTheJoinsOfOthers) {
+  join(Seat::kEngine, kGroup, 0, 3);
+  join(Seat::kTrainer, kGroup, 1, 3);
+  room().settle();
+  at(Seat::kOther).transport().abort(kFirst, {kGroup});
+  room().settle();
+  for (const Seat seat : {Seat::kEngine, Seat::kTrainer}) {
+    const auto joined = told<port::GroupJoined>(seat);
+    ASSERT_EQ(joined.size(), 1U);
+    EXPECT_EQ(joined[0].outcome, Outcome::kAborted);
+  }
+  EXPECT_EQ(told<port::GroupAborted>(Seat::kOther).size(), 1U);
+}
+
 TEST_P(GroupContract, NothingOfAGroupComesAfterItsAbort) {
   join(Seat::kEngine, kGroup, 0, 3);
   join(Seat::kTrainer, kGroup, 1, 3);
@@ -173,6 +189,13 @@ TEST_P(GroupContract, AnUnknownGroupCanBeAborted) {
   room().settle();
   ASSERT_EQ(told<port::GroupAborted>(Seat::kEngine).size(), 1U);
   EXPECT_EQ(told<port::GroupAborted>(Seat::kEngine)[0].group.value, 4'000U);
+}
+
+TEST_P(GroupContract, ABatchOfAnUnknownGroupEndsAborted) {
+  post(Seat::kEngine, GroupId{4'000}, kOne, BatchKind::kBarrier, 1);
+  EXPECT_EQ(told_in_all(Seat::kEngine), 0U);
+  room().settle();
+  EXPECT_EQ(outcomes(Seat::kEngine), Outcomes{Outcome::kAborted});
 }
 
 TEST_P(GroupContract, EveryoneWhoAbortsIsTold) {
@@ -210,6 +233,7 @@ TEST_P(GroupContract, WhatADeadMemberPostedMayStillBeMet) {
 }
 
 TEST_P(GroupContract, PayloadOfADeadMemberHangsUntilAbort) {
+  const bool hangs = room().facts().has_nccl;
   join(Seat::kEngine, kGroup, 0, 2, port::Backend::kNccl);
   join(Seat::kTrainer, kGroup, 1, 2, port::Backend::kNccl);
   room().settle();
@@ -218,11 +242,11 @@ TEST_P(GroupContract, PayloadOfADeadMemberHangsUntilAbort) {
   receive.dtype = room().facts().payload.front();
   at(Seat::kEngine).transport().post(kFirst, receive);
   room().kill(Seat::kTrainer);
-  room().pass(room().facts().reset_after + 60_s);
-  EXPECT_TRUE(done(Seat::kEngine).empty());
+  room().pass(room().facts().reset_after + room().facts().silence);
+  EXPECT_EQ(outcomes(Seat::kEngine), hangs ? Outcomes{} : Outcomes{Outcome::kPeerGone});
   at(Seat::kEngine).transport().abort(kFirst, {kGroup});
   room().settle();
-  EXPECT_EQ(outcomes(Seat::kEngine), Outcomes{Outcome::kAborted});
+  EXPECT_EQ(outcomes(Seat::kEngine), Outcomes{hangs ? Outcome::kAborted : Outcome::kPeerGone});
   EXPECT_TRUE(std::holds_alternative<port::GroupAborted>(room().seen(Seat::kEngine, kFirst).back()));
 }
 

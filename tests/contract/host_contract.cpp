@@ -34,6 +34,18 @@ TEST_P(MemoryContract, ReserveRefusesBeyondTheCapacity) {
   }
 }
 
+TEST_P(MemoryContract, ReserveRefusesWhatNoNumberHolds) {
+  port::DeviceMemory& memory = at(Seat::kEngine).memory();
+  memory.reserve(kFirst, {BufferId{1}, 1'000, MemoryTag::kStaging});
+  room().settle();
+  memory.reserve(kFirst, {BufferId{2}, UINT64_MAX, MemoryTag::kStaging});
+  room().settle();
+  const auto ready = told<port::BufferReady>(Seat::kEngine);
+  ASSERT_EQ(ready.size(), 2U);
+  EXPECT_EQ(ready[0].outcome, Outcome::kOk);
+  EXPECT_EQ(ready[1].outcome, Outcome::kNoMemory);
+}
+
 TEST_P(MemoryContract, ReleaseFrees) {
   const std::uint64_t all = room().facts().memory;
   port::DeviceMemory& memory = at(Seat::kEngine).memory();
@@ -124,6 +136,19 @@ TEST_P(StoreContract, WhatIsAbsentIsZeroAndNotOk) {
   EXPECT_EQ(done[0].value, Digest128{});
 }
 
+TEST_P(StoreContract, WhatOnePutsAllGet) {
+  at(Seat::kEngine).store().put_if(kFirst, {OpId{1}, 8, {}, value_of(4)});
+  room().settle();
+  for (const Seat seat : {Seat::kTrainer, Seat::kOther, Seat::kGuard}) {
+    at(seat).store().get(kSecond, {OpId{2}, 8});
+    room().settle();
+    const auto done = told<port::StoreDone>(seat, kSecond);
+    ASSERT_EQ(done.size(), 1U);
+    EXPECT_EQ(done[0].outcome, Outcome::kOk);
+    EXPECT_EQ(done[0].value, value_of(4));
+  }
+}
+
 TEST_P(StoreContract, ValuesOutliveTheProcessThatPutThem) {
   at(Seat::kTrainer).store().put_if(kFirst, {OpId{1}, 7, {}, value_of(3)});
   room().settle();
@@ -190,6 +215,21 @@ TEST_P(ProcessContract, StartAndExitAreToldOnceWhereTheyWereAskedFor) {
   EXPECT_EQ(exited[0].incarnation, started[0].incarnation);
 }
 
+// Whoever hears that it started may ask something of it at once.
+TEST_P(ProcessContract, AStartedProcessCanBeWrittenTo) {
+  const NodeId trainer = room().node(Seat::kTrainer);
+  room().kill(Seat::kTrainer);
+  room().settle();
+  at(Seat::kGuard).process().start(kFirst, {OpId{31}, trainer, 0});
+  for (int i = 0; i < 30'000 && told<port::ProcessStarted>(Seat::kGuard).empty(); ++i) room().pass(1_ms);
+  ASSERT_EQ(told<port::ProcessStarted>(Seat::kGuard).size(), 1U);
+  for (const Seat seat : {Seat::kGuard, Seat::kOther}) {
+    at(seat).transport().send(kFirst, {trainer, kFirst, port::MessageKind::kOneWay, {}, to_record(Word{1})});
+  }
+  room().settle();
+  EXPECT_EQ(told<port::MessageIn>(Seat::kTrainer).size(), 2U);
+}
+
 TEST_P(ProcessContract, AProcessThatRunsIsNotStartedAgain) {
   const Incarnation before = room().incarnation(Seat::kTrainer);
   at(Seat::kGuard).process().start(kFirst, {OpId{1}, room().node(Seat::kTrainer), 0});
@@ -198,6 +238,24 @@ TEST_P(ProcessContract, AProcessThatRunsIsNotStartedAgain) {
   ASSERT_EQ(started.size(), 1U);
   EXPECT_EQ(started[0].outcome, Outcome::kRefused);
   EXPECT_EQ(room().incarnation(Seat::kTrainer), before);
+}
+
+TEST_P(ProcessContract, AnUnknownProcessIsNotStarted) {
+  at(Seat::kGuard).process().start(kFirst, {OpId{1}, NodeId{1'000'000}, 0});
+  EXPECT_EQ(told_in_all(Seat::kGuard), 0U);
+  room().settle();
+  const auto started = told<port::ProcessStarted>(Seat::kGuard);
+  ASSERT_EQ(started.size(), 1U);
+  EXPECT_EQ(started[0].outcome, Outcome::kRefused);
+}
+
+TEST_P(ProcessContract, StoppingWhatDoesNotRunSaysNothing) {
+  room().kill(Seat::kTrainer);
+  room().settle();
+  const std::size_t before = told_in_all(Seat::kGuard);
+  at(Seat::kGuard).process().stop(kFirst, {room().node(Seat::kTrainer), 1_s});
+  room().settle();
+  EXPECT_EQ(told_in_all(Seat::kGuard), before);
 }
 
 TEST_P(ProcessContract, StoppingEndsInOneExit) {

@@ -65,6 +65,34 @@ TEST_P(MessageContract, AMessageToADeadProcessIsNotKeptForTheNext) {
   EXPECT_TRUE(told<port::MessageIn>(Seat::kTrainer).empty());
 }
 
+TEST_P(MessageContract, TheNextProcessHearsWhatIsSentToIt) {
+  const NodeId trainer = room().node(Seat::kTrainer);
+  at(Seat::kEngine).transport().send(kFirst, word_to(trainer, kFirst, 1));
+  room().settle();
+  ASSERT_EQ(told<port::MessageIn>(Seat::kTrainer).size(), 1U);
+  room().kill(Seat::kTrainer);
+  room().settle();
+  at(Seat::kEngine).transport().send(kFirst, word_to(trainer, kFirst, 2));
+  room().restart(Seat::kTrainer);
+  at(Seat::kEngine).transport().send(kFirst, word_to(trainer, kFirst, 3));
+  room().settle();
+  const auto messages = told<port::MessageIn>(Seat::kTrainer);
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_EQ(messages[0].body, to_record(Word{3}));
+}
+
+TEST_P(MessageContract, AMessageToOneselfArrives) {
+  const NodeId engine = room().node(Seat::kEngine);
+  at(Seat::kEngine).transport().send(kFirst, word_to(engine, kSecond, 5));
+  EXPECT_EQ(told_in_all(Seat::kEngine), 0U);
+  room().settle();
+  const auto messages = told<port::MessageIn>(Seat::kEngine, kSecond);
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_EQ(messages[0].from, engine);
+  EXPECT_EQ(messages[0].from_incarnation, room().incarnation(Seat::kEngine));
+  EXPECT_EQ(messages[0].body, to_record(Word{5}));
+}
+
 TEST_P(MessageContract, AMessageToNobodyHarmsNobody) {
   at(Seat::kEngine).transport().send(kFirst, word_to(NodeId{0}, kFirst, 1));
   at(Seat::kEngine).transport().send(kFirst, word_to(NodeId{1'000'000}, kFirst, 1));

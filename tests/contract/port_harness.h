@@ -1,7 +1,7 @@
 // What a port contract needs from an implementation of the ports: four nodes that keep what they are told, and time.
 //
-// The simulated room implements it in virtual time; another implementation implements it by waiting. Suites ask for
-// nothing else, so that they hold for every implementation alike.
+// The simulated room implements it in virtual time, the real room by waiting. Suites ask for nothing else, so that they
+// hold for every implementation alike; where implementations may differ, HarnessFacts says how.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -25,8 +25,11 @@ enum class Seat : std::uint8_t {
 struct HarnessFacts {
   std::uint64_t memory = 0;      // Of one device, in bytes; nothing is loaded at first.
   Duration reset_after;          // A dead peer of a control group is known after this.
+  Duration silence;              // Whoever was told nothing for so long will not be told.
   std::vector<DType> payload;    // Wire dtypes of the payload between engine and trainer, in the order of the passes.
   std::uint64_t max_tokens = 0;  // A generation asked for so many tokens lasts at least a second.
+  // Whether groups asked for as NCCL hang as NCCL does; if not, all groups are Gloo's.
+  bool has_nccl = false;
 };
 
 // Every node hosts two protocols that only remember their inputs, in slots 0 and 1. All processes run when the harness

@@ -3,6 +3,7 @@
 #include "engine/base/check.h"
 #include "engine/config/scenario_yaml.h"
 #include "sim/world/sim_ports.h"
+#include "tests/contract/listener.h"
 
 namespace areal::test {
 namespace {
@@ -16,18 +17,6 @@ scenario:
   rollout: {backend: "sglang:d1t1", max_new_tokens: 1024}
   devices: {load_time: 1s, start_time: 500ms}
 )";
-
-// Remembers what it is told and asks for nothing.
-class Listener {
- public:
-  static constexpr std::string_view kName = "listener";
-  void step(const proto::Input& input, proto::Outbox& /*out*/) { seen_.push_back(proto::erase(input)); }
-  [[nodiscard]] const std::vector<proto::Erased>& seen() const { return seen_; }
-  AREAL_FIELDS(seen_)
-
- private:
-  std::vector<proto::Erased> seen_;
-};
 
 class NullSink final : public port::TraceSink {
  public:
@@ -48,7 +37,7 @@ std::shared_ptr<const sim::Room> make_room() {
 sim::World make_world(const std::shared_ptr<const sim::Room>& room) {
   std::vector<node::Node> nodes;
   for (const sim::RoomNode& place : room->nodes) {
-    nodes.emplace_back(place.id, place.name, std::vector{node::ProtocolBox(Listener()), node::ProtocolBox(Listener())});
+    nodes.emplace_back(place.id, place.name, two_listeners());
   }
   auto world = sim::World::make_hosting(room, 1, sim::Profile::kCalm, {}, std::move(nodes));
   AREAL_CHECK(world.has_value());
@@ -76,8 +65,10 @@ class SimulatedRoom final : public PortHarness {
     HarnessFacts facts;
     facts.memory = room_->scenario.devices.memory;
     facts.reset_after = room_->scenario.links.reset_after;
+    facts.silence = 60_s;
     for (const proto::MemberPass& pass : room_->members->front().passes) facts.payload.push_back(pass.wire);
     facts.max_tokens = room_->scenario.rollout.max_new_tokens;
+    facts.has_nccl = true;
     return facts;
   }
   [[nodiscard]] NodeId node(Seat seat) const override {
