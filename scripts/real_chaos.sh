@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Kills processes of real runs at moments spread over the phases of their updates, and counts what comes of it.
 #
-#   scripts/real_chaos.sh [--kills N] [--seed S]
+#   scripts/real_chaos.sh [--kills N] [--seed S] [--build FOLDER]
 #
 # Each run is scenarios/real_small.yaml without its own faults and with a few kills of its own: engine ranks and trainers,
 # each set off by an event of the trace. A run must end as completed, or fail with a named cause, and leave no process, no
@@ -10,15 +10,16 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
-kills=50 seed=1
+kills=50 seed=1 build=build/release
 while [ $# -gt 0 ]; do
   case $1 in
     --kills) kills=${2:?}; shift 2 ;;
     --seed) seed=${2:?}; shift 2 ;;
-    *) echo "usage: scripts/real_chaos.sh [--kills N] [--seed S]" >&2; exit 64 ;;
+    --build) build=${2:?}; shift 2 ;;
+    *) echo "usage: scripts/real_chaos.sh [--kills N] [--seed S] [--build FOLDER]" >&2; exit 64 ;;
   esac
 done
-program=build/release/areal-sim
+program=$build/areal-sim
 [ -x "$program" ] || { echo "real_chaos: build first: scripts/run.sh" >&2; exit 69; }
 
 # name|how the kill is set off

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <fstream>
 #include <memory>
@@ -31,9 +32,10 @@ int fail(int status, const std::string& what) {
   return status;
 }
 
-// Set by the handler of SIGTERM and SIGINT, looked at by the loop.
-volatile std::sig_atomic_t told_to_end = 0;
-void on_signal(int /*signal*/) { told_to_end = 1; }
+// Set by the handler of SIGTERM and SIGINT, which may run on any thread; looked at by the loop.
+std::atomic<bool> told_to_end{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
+void on_signal(int /*signal*/) { told_to_end = true; }
 
 // Records the trace, lets faults see it, and tells the starter of notes.
 class NodeSink final : public port::TraceSink {
@@ -136,7 +138,7 @@ class NodeProcess {
   }
 
   void watch() {
-    if (told_to_end != 0) {
+    if (told_to_end) {
       process_->children().end_all();
       loop_->stop();
       return;

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 
@@ -16,7 +17,7 @@
 namespace areal::cli {
 namespace {
 
-volatile std::sig_atomic_t g_interrupted = 0;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): a signal's
+std::atomic<bool> g_interrupted{false};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): a signal's
 
 // Beside this program.
 std::filesystem::path node_program() {
@@ -59,9 +60,9 @@ int command_real(const Arguments& arguments) {
   settings.program = node_program();
   settings.folder = folder_of_run();
   settings.notes = &story;
-  settings.interrupted = [] { return g_interrupted != 0; };
-  std::signal(SIGINT, [](int) { g_interrupted = 1; });
-  std::signal(SIGTERM, [](int) { g_interrupted = 1; });
+  settings.interrupted = [] { return g_interrupted.load(); };
+  std::signal(SIGINT, [](int) { g_interrupted = true; });
+  std::signal(SIGTERM, [](int) { g_interrupted = true; });
   const auto run = run_real(settings);
   if (!run) {
     fmt::print(stderr, "areal-sim: {}\n", run.error().detail);

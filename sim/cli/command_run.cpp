@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 
@@ -21,7 +22,7 @@
 namespace areal::cli {
 namespace {
 
-volatile std::sig_atomic_t g_interrupted = 0;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): a signal's
+std::atomic<bool> g_interrupted{false};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): a signal's
 
 // Everybody who listens to the run.
 class Listeners final : public sim::RunObserver {
@@ -39,7 +40,7 @@ class Listeners final : public sim::RunObserver {
   void on_decision(const port::Decision& decision) override {
     for (port::TraceSink* sink : sinks_) sink->on_decision(decision);
   }
-  bool keep_going(const sim::World& /*world*/) override { return g_interrupted == 0; }
+  bool keep_going(const sim::World& /*world*/) override { return !g_interrupted; }
 
  private:
   std::vector<port::TraceSink*> sinks_;
@@ -133,7 +134,7 @@ int command_run(const Arguments& given) {
     recorder = std::move(*opened);
     listeners.add(recorder.get());
   }
-  std::signal(SIGINT, [](int) { g_interrupted = 1; });
+  std::signal(SIGINT, [](int) { g_interrupted = true; });
   story.print_head();
   JudgeProfile profile;
   if (arguments.profile_judges) settings.wrapper = &profile;
@@ -151,7 +152,7 @@ int command_run(const Arguments& given) {
   if (arguments.profile_judges) fmt::print("{}", profile.table(wall_s));
   if (recorder != nullptr && !finish_recording(*recorder, arguments, result, wall_s)) return kInternalError;
   if (write_outputs(arguments, *loaded, seed, result) != 0) return kInternalError;
-  if (g_interrupted != 0) return kInterrupted;
+  if (g_interrupted) return kInterrupted;
   const std::string unmet = sim::unmet_expectation(loaded->expect, result, *loaded->room->setup);
   if (!unmet.empty()) fmt::print("      expectation not met: {}\n", unmet);
   const bool excused = unmet.empty() && loaded->expect.verdict == config::Verdict::kHeld;

@@ -153,4 +153,11 @@ std::span<const std::uint64_t> Meeting::exchange(const Card& own) {
   return by_rank_;
 }
 
+void Meeting::end() {
+  for (Table& table : tables_) {
+    table.in.clear();
+    table.out.clear();
+  }
+}
+
 }  // namespace areal::accel

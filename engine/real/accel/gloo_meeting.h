@@ -38,6 +38,9 @@ class Meeting {
   explicit Meeting(Mesh& mesh);
   // The cards of all ranks in a row, valid until the next exchange. Throws MeshFailure.
   std::span<const std::uint64_t> exchange(const Card& own);
+  // Takes part in nothing any more. Cards may still be arriving: their memory stays until this is gone, so the mesh is
+  // closed before.
+  void end();
 
  private:
   // Cards in the order of ranks from our own on; two meetings may overlap.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <stdexcept>
 #include <thread>
 
 #include "engine/base/check.h"
@@ -24,6 +25,8 @@ constexpr milliseconds kForever = std::chrono::hours(1'000);
 constexpr milliseconds kConnectForever = std::chrono::hours(1);
 constexpr milliseconds kStorePause{3};
 constexpr milliseconds kGoodbyeTime{50};
+// A goodbye that has begun and does not end for so long never will: its sender died amid it, and Gloo tells nobody.
+constexpr milliseconds kHalfGoodbye{2'000};
 
 constexpr std::uint64_t kSaysLeft = 1;
 constexpr std::uint64_t kSaysAborted = 2;
@@ -32,6 +35,13 @@ constexpr std::uint64_t kSaysAborted = 2;
 int as_int(std::uint32_t rank) { return static_cast<int>(rank); }
 
 std::string key_of(std::uint32_t rank) { return "rank-" + std::to_string(rank); }
+
+// Whether anything has been written to `word`, which receives: no more than a hint that the receive is about to end.
+// The kernel writes there, which is no access of this program that a load could race with; the thread sanitizer takes
+// it for one of the thread that called recv().
+[[gnu::no_sanitize("thread")]] bool has_begun(const std::uint64_t& word) {
+  return __atomic_load_n(&word, __ATOMIC_RELAXED) != 0;
+}
 
 }  // namespace
 
@@ -133,8 +143,9 @@ void Mesh::connect_pairs(const RendezvousStore& store, const std::vector<std::ve
 
 void Mesh::close(bool leaves, std::optional<std::uint32_t> blamed) {
   leave_store();
+  Goodbye words{};  // Outlives the connections, as all memory that Gloo may look at.
   if (connected_) {
-    Goodbye words{leaves ? kSaysLeft : kSaysAborted, batch_, blamed ? *blamed + 1U : 0U};
+    words = {leaves ? kSaysLeft : kSaysAborted, batch_, blamed ? *blamed + 1U : 0U};
     std::vector<Buffer> parting(world_);
     const SteadyTime until = Clock::now() + kGoodbyeTime;
     for (std::uint32_t peer = 0; peer < world_; ++peer) {
@@ -254,20 +265,33 @@ void Mesh::check() {
 void Mesh::look_at(std::uint32_t peer) {
   Peer& one = peers_[peer];
   if (one.state != PeerState::kThere || !one.goodbye) return;
-  Goodbye& words = goodbyes_[peer];
-  const bool speaks = std::atomic_ref(words[0]).load() != 0;
   try {
-    // An asked-for abort makes the wait end at once, with the exception of a closed connection if there is one; but it
-    // also hides a completion, which the first word shows.
-    if (!speaks) one.goodbye->abortWaitRecv();
-    if (!one.goodbye->waitRecv(speaks ? kGoodbyeTime : kForever)) return;
+    if (!hears_goodbye(peer)) return;
   } catch (const std::exception&) {
     one.state = PeerState::kDead;
     return;
   }
+  const Goodbye& words = goodbyes_[peer];
   one.state = words[0] == kSaysLeft ? PeerState::kLeft : PeerState::kAborted;
   one.after = words[1];
   if (words[2] != 0) one.blamed = static_cast<std::uint32_t>(words[2] - 1);
+}
+
+// Whether `peer` has said all of its goodbye. Throws if it never will.
+bool Mesh::hears_goodbye(std::uint32_t peer) {
+  UnboundBuffer& buffer = *peers_[peer].goodbye;
+  if (!has_begun(goodbyes_[peer][0])) {
+    // An asked-for abort makes the wait end at once, with the exception of a closed connection if there is one; but it
+    // also hides a completion, which the first word shows.
+    buffer.abortWaitRecv();
+    return buffer.waitRecv(kForever);
+  }
+  const SteadyTime until = Clock::now() + kHalfGoodbye;
+  while (!wait_once(buffer, false)) {
+    if (stopped_) return false;
+    if (Clock::now() >= until) throw std::runtime_error("half a goodbye");
+  }
+  return true;
 }
 
 // The connection to `peer` is closed.

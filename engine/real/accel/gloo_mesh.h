@@ -100,6 +100,7 @@ class Mesh {
   bool wait_once(gloo::transport::UnboundBuffer& buffer, bool sends);
   void check();
   void look_at(std::uint32_t peer);
+  [[nodiscard]] bool hears_goodbye(std::uint32_t peer);
   [[noreturn]] void fail(std::uint32_t peer);
 
   std::uint32_t rank_;

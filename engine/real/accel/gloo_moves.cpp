@@ -2,6 +2,7 @@
 
 #include <gloo/transport/unbound_buffer.h>
 
+#include <span>
 #include <type_traits>
 
 namespace areal::accel {
@@ -51,7 +52,7 @@ void add(Number& sum, Number number) {
 
 // Every rank adds up one piece and hands the result to the others.
 template <class Number>
-void sum_over_group(Mesh& mesh, std::uint64_t slot, std::span<Number> numbers) {
+void sum_over_group(Mesh& mesh, std::uint64_t slot, std::span<Number> numbers, std::vector<Number>& parts) {
   const std::uint32_t world = mesh.world();
   const std::uint32_t rank = mesh.rank();
   const auto piece = [&](std::uint32_t of) {
@@ -59,7 +60,7 @@ void sum_over_group(Mesh& mesh, std::uint64_t slot, std::span<Number> numbers) {
     return numbers.subspan(begin, numbers.size() * (of + std::size_t{1}) / world - begin);
   };
   const std::span<Number> mine = piece(rank);
-  std::vector<Number> parts(mine.size() * world);
+  parts.resize(mine.size() * world);
   const auto part = [&](std::uint32_t of) { return std::span(parts).subspan(of * mine.size(), mine.size()); };
   {
     Moves moves(mesh, slot);
@@ -95,9 +96,9 @@ void move_payload(Mesh& mesh, BatchWish& wish) {
   moves.wait();
 }
 
-void move_sums(Mesh& mesh, BatchWish& wish) {
-  sum_over_group<float>(mesh, kSumSlots, wish.sums);
-  sum_over_group<std::int64_t>(mesh, kSumSlots + 2, wish.statuses);
+void move_sums(Mesh& mesh, BatchWish& wish, SumParts& parts) {
+  sum_over_group<float>(mesh, kSumSlots, wish.sums, parts.sums);
+  sum_over_group<std::int64_t>(mesh, kSumSlots + 2, wish.statuses, parts.statuses);
 }
 
 }  // namespace areal::accel

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <new>
 
-#include "engine/real/accel/gloo_moves.h"
 #include "engine/real/accel/local_address.h"
 
 namespace areal::accel {
@@ -137,10 +136,11 @@ void GroupWorker::execute(BatchWish& wish) {
   } catch (const std::bad_alloc&) {
     failure = MeshFailure{Outcome::kNoMemory};
   }
+  // Before the host gets its memory back: until then a message may still be written there.
+  if (failure && !failed_before) give_up(*failure);
   GroupEvent event = done_event(wish, failure ? failure->outcome : outcome);
   if (failure) event.peer_rank = failure->peer;
   tell(std::move(event));
-  if (failure && !failed_before) give_up(*failure);
 }
 
 // Leaves the reduced words in `wish`.
@@ -148,8 +148,9 @@ Outcome GroupWorker::attempt(BatchWish& wish) {
   mesh_.begin(++batches_, deadline_of(shared_->options.operation_timeout));
   const Verdict verdict = judge(meeting_->exchange(card_of(wish, wish_.rank, wish_.world)), wish_.rank, wish_.world);
   if (!verdict.fits) return Outcome::kMismatch;
-  if (wish.kind == BatchKind::kReduce) move_sums(mesh_, wish);
+  if (wish.kind == BatchKind::kReduce) move_sums(mesh_, wish, parts_);
   if (wish.kind == BatchKind::kSend || wish.kind == BatchKind::kReceive) move_payload(mesh_, wish);
+  parts_ = {};
   wish.value = verdict.value;
   wish.count = verdict.count;
   return Outcome::kOk;
@@ -167,16 +168,22 @@ void GroupWorker::tell(GroupEvent event) {
 // The others learn of it at once, and half-read messages do not keep the device busy.
 void GroupWorker::give_up(const MeshFailure& failure) {
   failure_ = failure;
+  close(false, failure.outcome == Outcome::kPeerGone ? failure.peer : std::nullopt);
+}
+
+// What messages may be written to goes after the connections.
+void GroupWorker::close(bool leaves, std::optional<std::uint32_t> blamed) {
+  if (meeting_) meeting_->end();
+  mesh_.close(leaves, blamed);
   meeting_.reset();
-  mesh_.close(false, failure.outcome == Outcome::kPeerGone ? failure.peer : std::nullopt);
+  parts_ = {};
 }
 
 void GroupWorker::end() {
   std::unique_lock lock(mutex_);
   const bool leaves = !aborting_;
   lock.unlock();
-  meeting_.reset();
-  mesh_.close(leaves, std::nullopt);
+  close(leaves, std::nullopt);
   lock.lock();
   while (!queue_.empty() || askers_ > 0) {
     GroupEvent event{.what = GroupEvent::What::kAborted, .group = wish_.group};

@@ -13,6 +13,7 @@
 #include "engine/real/accel/gloo_groups.h"
 #include "engine/real/accel/gloo_meeting.h"
 #include "engine/real/accel/gloo_mesh.h"
+#include "engine/real/accel/gloo_moves.h"
 #include "engine/real/accel/rendezvous_store.h"
 
 namespace areal::accel {
@@ -77,6 +78,7 @@ class GroupWorker {
   [[nodiscard]] port::Outcome attempt(BatchWish& wish);
   void tell(GroupEvent event);
   void give_up(const MeshFailure& failure);
+  void close(bool leaves, std::optional<std::uint32_t> blamed);
   std::optional<BatchWish> next();
   void end();
 
@@ -85,6 +87,7 @@ class GroupWorker {
   FolderStore store_;
   Mesh mesh_;
   std::unique_ptr<Meeting> meeting_;
+  SumParts parts_;                      // Of the batch under way.
   std::optional<MeshFailure> failure_;  // Every later batch ends with it.
   std::uint64_t batches_ = 0;           // Begun since the join.
 

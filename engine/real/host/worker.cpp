@@ -1,5 +1,8 @@
 #include "engine/real/host/worker.h"
 
+#include <pthread.h>
+#include <signal.h>
+
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -7,11 +10,22 @@
 #include <utility>
 
 namespace areal::host {
+namespace {
+
+// Signals of the process are its loop's: a handler here would run beside the loop, and cut waits for files short.
+void block_signals() {
+  sigset_t all{};
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+}  // namespace
 
 struct Worker::Impl {
   explicit Impl(Loop& owner) : loop(owner), thread([this] { work(); }) {}
 
   void work() {
+    block_signals();
     std::unique_lock lock(mutex);
     while (true) {
       wakes.wait(lock, [this] { return ends || !tasks.empty(); });
