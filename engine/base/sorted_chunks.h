@@ -1,7 +1,7 @@
 // Entries ordered by key, in chunks: a sorted vector whose insertion and removal move one chunk and not all.
 //
-// A fixed iteration order, no addresses. To find costs O(log n); to insert or erase moves at most a chunk of entries and
-// the list of chunks. Not thread-safe.
+// A fixed iteration order, no addresses. To find costs O(log n); to insert or erase moves at most a chunk of entries
+// and the list of chunks. Not thread-safe.
 #pragma once
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // Turns described state into words and back: for digests, snapshots and audits.
 //
-// StateWriter writes everything. StateDigester writes the same, but a Table only as its size and running sum, so that
-// the digest of a large protocol costs what was touched. StateReader reads what StateWriter wrote.
+// StateWriter writes everything. StateDigester writes the same, but a Table or Dense only as its size and running sum,
+// so that the digest of a large protocol costs what was touched. StateReader reads what StateWriter wrote.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -17,6 +17,8 @@ namespace areal {
 
 template <class Key, class Value>
 class Table;
+template <class Value>
+class Dense;
 
 // Words that mostly fit in place, so that a digest costs no allocation.
 class ShortWords {
@@ -76,6 +78,11 @@ class WordWriter {
   void value(const Table<Key, Value>& v) {
     words_.push_back(v.size());
     for (const auto& entry : v) value(entry.key), value(entry.value);
+  }
+  template <class Value>
+  void value(const Dense<Value>& v) {
+    words_.push_back(v.size());
+    for (const Value& item : v) value(item);
   }
 
  protected:
@@ -145,6 +152,13 @@ class StateReader {
     }
   }
 
+  template <class Value>
+  void value(Dense<Value>& v) {
+    const std::uint64_t size = bounded_size();
+    v.assign(size, Value{});
+    for (std::uint64_t i = 0; i < size; ++i) v.edit(i, [this](Value& item) { value(item); });
+  }
+
   [[nodiscard]] bool ok() const { return ok_; }
   [[nodiscard]] bool at_end() const { return rest_.empty(); }
 
@@ -181,6 +195,11 @@ class StateDigester {
     writer_.value(static_cast<std::uint64_t>(v.size()));
     writer_.value(v.sum());
   }
+  template <class Value>
+  void value(const Dense<Value>& v) {
+    writer_.value(static_cast<std::uint64_t>(v.size()));
+    writer_.value(v.sum());
+  }
   [[nodiscard]] Digest128 digest() const { return writer_.digest(); }
 
  private:
@@ -200,6 +219,11 @@ class StateAuditor {
   }
   template <class Key, class Value>
   void value(const Table<Key, Value>& v) {
+    writer_.value(static_cast<std::uint64_t>(v.size()));
+    writer_.value(v.recomputed_sum());
+  }
+  template <class Value>
+  void value(const Dense<Value>& v) {
     writer_.value(static_cast<std::uint64_t>(v.size()));
     writer_.value(v.recomputed_sum());
   }

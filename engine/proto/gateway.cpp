@@ -144,7 +144,7 @@ void Gateway::on_worker_started(std::uint32_t rank, Incarnation incarnation, Out
 
 void Gateway::lose_worker(std::uint32_t rank, Outbox& out) {
   const NodeId node = workers_.at(rank).node;
-  if (rank < cluster_.infer_world()) lost_engines_[rank / cluster_.engine_world] = 1;
+  if (rank < cluster_.infer_world()) lost_engines_.set(rank / cluster_.engine_world, 1);
   if (rank >= cluster_.infer_world()) lost_trainer_ = true;
   const std::size_t forgotten =
       caller_.forget_if([&](const PendingRequest& request) { return request.to == node; }, out);
@@ -271,7 +271,7 @@ bool Gateway::read_reply(const port::MessageIn& in, std::uint32_t rank, Outbox& 
   });
   dispatch_record<Committed>(in.body, [&](const Committed& said) { outcome = said.outcome; });
   dispatch_record<UpdateAborted>(in.body, [&](const UpdateAborted& said) {
-    if (said.quarantined && rank < cluster_.infer_world()) lost_engines_[rank / cluster_.engine_world] = 1;
+    if (said.quarantined && rank < cluster_.infer_world()) lost_engines_.set(rank / cluster_.engine_world, 1);
   });
   if (outcome != Outcome::kOk) note_failure(outcome, peer);
   return outcome == Outcome::kOk;

@@ -19,6 +19,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/base/dense.h"
 #include "engine/proto/callee.h"
 #include "engine/proto/caller.h"
 #include "engine/proto/cluster.h"
@@ -163,8 +164,8 @@ class Gateway {
   Attempt ticket_ = 0;        // The registry's own count of tries.
   Epoch training_epoch_ = 0;  // The newest one that was heard of.
   Version tried_version_ = 0;
-  Attempt last_attempt_ = 0;                // Of tried_version_.
-  std::vector<std::uint8_t> lost_engines_;  // By engine: lost a rank since the last publication.
+  Attempt last_attempt_ = 0;          // Of tried_version_.
+  Dense<std::uint8_t> lost_engines_;  // By engine: lost a rank since the last publication.
   std::uint16_t port_ = 0;
   bool broken_since_publish_ = false;
   bool lost_trainer_ = false;        // A training rank died since the last update request.

@@ -72,11 +72,11 @@ void Router::on_member(const port::MessageIn& message, const EngineMember& membe
     return refuse(message, Refusal::kUnknown, member.engine.value, out);
   }
   if (!members_.admit(message, out)) return;
-  Proof& proof = proofs_[member.engine.value];
+  const Proof& proof = proofs_[member.engine.value];
   if (is_older(member.training_epoch, member.version, proof.training_epoch, proof.version)) {
     refuse(message, Refusal::kVersionOrder, member.version, out);
   } else {
-    proof = {true, member.training_epoch, member.version, member.incarnations};
+    proofs_.set(member.engine.value, {true, member.training_epoch, member.version, member.incarnations});
     judge(member.engine.value, out);
   }
   members_.reply(Callee::key_of(message), Ack{}, out);
@@ -89,11 +89,9 @@ void Router::on_exited(const port::MessageIn& message, const WorkerExited& exite
   if (!members_.admit(message, out)) return;
   const std::optional<std::size_t> index = rank_of(exited.node);
   if (index.has_value() && exited.incarnation >= ranks_[*index].incarnation) {
-    RankStanding& rank = ranks_[*index];
     const std::size_t engine = *index / cluster_.engine_world;
-    rank.incarnation = exited.incarnation;
-    if (rank.alive) ++engines_[engine].dead;
-    rank.alive = false;
+    if (ranks_[*index].alive) engines_.edit(engine, [](EngineStanding& standing) { ++standing.dead; });
+    ranks_.set(*index, {exited.incarnation, false});
     judge(engine, out);
   }
   members_.reply(Callee::key_of(message), Ack{}, out);
@@ -104,22 +102,22 @@ void Router::on_started(const port::MessageIn& message, const WorkerStarted& sta
   if (!members_.admit(message, out)) return;
   const std::optional<std::size_t> index = rank_of(started.node);
   if (index.has_value() && started.incarnation > ranks_[*index].incarnation) {
-    RankStanding& rank = ranks_[*index];
     const std::size_t engine = *index / cluster_.engine_world;
-    if (!rank.alive) --engines_[engine].dead;
-    rank = {started.incarnation, true};
+    if (!ranks_[*index].alive) engines_.edit(engine, [](EngineStanding& standing) { --standing.dead; });
+    ranks_.set(*index, {started.incarnation, true});
     judge(engine, out);
   }
   members_.reply(Callee::key_of(message), Ack{}, out);
 }
 
 void Router::judge(std::size_t engine, Outbox& out) {
-  EngineStanding& standing = engines_[engine];
+  EngineStanding standing = engines_[engine];
   standing.member = is_member(engine);
+  const bool was_eligible = standing.eligible;
   const bool eligible = policy_(standing);
-  if (eligible == standing.eligible) return;
   standing.eligible = eligible;
-  out.note(port::EligibleChanged{EngineId{engine}, eligible, version_});
+  engines_.set(engine, standing);
+  if (eligible != was_eligible) out.note(port::EligibleChanged{EngineId{engine}, eligible, version_});
 }
 
 bool Router::is_member(std::size_t engine) const {

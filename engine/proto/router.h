@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/dense.h"
 #include "engine/proto/callee.h"
 #include "engine/proto/cluster.h"
 #include "engine/proto/effect.h"
@@ -80,10 +81,10 @@ class Router {
   Epoch training_epoch_ = 0;  // Of the announced version.
   Version version_ = 0;
   std::uint64_t picks_ = 0;
-  std::vector<EngineStanding> engines_;
-  std::vector<RankStanding> ranks_;  // As ClusterMap::engine_ranks.
-  std::vector<Proof> proofs_;        // By engine.
-  bool announced_ = false;           // A version was.
+  Dense<EngineStanding> engines_;
+  Dense<RankStanding> ranks_;  // As ClusterMap::engine_ranks.
+  Dense<Proof> proofs_;        // By engine.
+  bool announced_ = false;     // A version was.
   // One for each kind of asker: their request ids are counted apart.
   Callee routes_;
   Callee versions_;

@@ -148,7 +148,8 @@ void LoopJudge::judge_trained(const port::TraceEvent& event, const port::PhaseEn
 
 void LoopJudge::judge_paused(const port::TraceEvent& event, const port::PhaseEntered& phase, Violations& out) const {
   if (!setup_->pause_around_update) return;
-  for (std::uint32_t engine = 0; engine < setup_->engines(); ++engine) {
+  const std::uint32_t engines = setup_->engines();
+  for (std::uint32_t engine = 0; engine < engines; ++engine) {
     const Pause* pause = pauses_.find(EngineId{engine});
     if (pause != nullptr && (pause->on || !pause->known)) continue;
     Violation found =
@@ -178,7 +179,8 @@ void LoopJudge::on_admitted(const port::TraceEvent& event, const port::Admitted&
 void LoopJudge::on_entered(const port::TraceEvent& event, const port::CollectiveEntered& entered,
                            Violations& out) const {
   if (!setup_->pause_around_update || !begun_) return;
-  for (std::uint32_t engine = 0; engine < setup_->engines(); ++engine) {
+  const std::uint32_t engines = setup_->engines();
+  for (std::uint32_t engine = 0; engine < engines; ++engine) {
     const Pause* pause = pauses_.find(EngineId{engine});
     if (pause != nullptr && (pause->on || !pause->known)) continue;
     Violation found = found_at(event, InvariantId::kInv6,

@@ -11,7 +11,9 @@ struct EndOf {
   NodeId node{};
   SlotId slot{};
 
-  [[nodiscard]] std::optional<OpenAsk> ask(KindId kind, std::uint64_t id) const { return OpenAsk{node, slot, kind, id}; }
+  [[nodiscard]] std::optional<OpenAsk> ask(KindId kind, std::uint64_t id) const {
+    return OpenAsk{node, slot, kind, id};
+  }
   [[nodiscard]] std::optional<OpenAsk> shared(KindId kind, std::uint64_t id) const {
     return OpenAsk{node, slot, kind, id, true};
   }

@@ -134,9 +134,8 @@ class RealRoom final : public PortHarness {
     Instant last = now();
     for (;;) {
       if (look(kLook)) last = now();
-      const bool arriving = std::ranges::any_of(seats_, [](const SeatState& one) {
-        return one.announced > one.incarnation;
-      });
+      const bool arriving =
+          std::ranges::any_of(seats_, [](const SeatState& one) { return one.announced > one.incarnation; });
       const bool rests = asks_.is_empty() && !arriving;
       const bool may_rest = asks_.all_need_others() && !arriving;
       if (now() - last >= (rests ? kAllEnded : may_rest ? kNobodyAnswers : kPatience)) break;
@@ -207,8 +206,13 @@ class RealRoom final : public PortHarness {
   // As areal-sim starts areal-node.
   void start(SeatState& at) {
     host::ProcessRecipe recipe;
-    recipe.argv = {"/proc/self/exe", "--run", folder_.path().string(), "--node", room_plan().node(at.node).name,
-                   "--incarnation", std::to_string(at.incarnation + 1)};
+    recipe.argv = {"/proc/self/exe",
+                   "--run",
+                   folder_.path().string(),
+                   "--node",
+                   room_plan().node(at.node).name,
+                   "--incarnation",
+                   std::to_string(at.incarnation + 1)};
     recipe.output = host::ProcessOutput::kFile;
     recipe.output_file = real::log_file(folder_.path(), room_plan().node(at.node).name);
     at.process.reset();

@@ -111,8 +111,8 @@ int run_seat(int argc, char** argv) {
                                           {loop->get(), &*room, &node, &sink, nullptr});
   AREAL_CHECK(process.has_value());
   host::RealPorts& ports = (*process)->ports();
-  AREAL_CHECK(socket.send({.says = SeatSays::kHere, .node = place->id, .incarnation = options.incarnation,
-                           .pid = ::getpid()}));
+  AREAL_CHECK(
+      socket.send({.says = SeatSays::kHere, .node = place->id, .incarnation = options.incarnation, .pid = ::getpid()}));
   ports.start(options.incarnation, options.port, paper->seed);
   std::thread([&] { take_orders(socket, **loop, ports, sink); }).detach();
   (*loop)->run();
