@@ -18,6 +18,7 @@
 namespace areal::delta {
 
 struct InversionScalars;
+struct ProvenStep;
 
 struct AdamWSettings {
   double learning_rate = 3e-6;
@@ -67,6 +68,8 @@ class AdamWPowers {
   AdamWScalars next(const AdamWSettings& settings);
   // What inverts the last step that next() gave; equal to inversion_scalars() at every t. REQUIRES: steps() > 0.
   [[nodiscard]] InversionScalars inversion(const AdamWSettings& settings) const;
+  // The same for proven_bound.h.
+  [[nodiscard]] ProvenStep proven_step(const AdamWSettings& settings) const;
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
 
  private:

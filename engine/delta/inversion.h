@@ -12,6 +12,7 @@
 
 #include "engine/delta/adamw.h"
 #include "engine/delta/bf16.h"
+#include "engine/delta/proven_bound.h"
 
 namespace areal::delta {
 
@@ -25,6 +26,9 @@ struct InversionScalars {
 // Of step `t`, with the settings that it used. Without bias correction bc1 = bc2 = 1.
 // REQUIRES: t > 0. Costs 2 t multiplications; AdamWPowers::inversion() has kept them.
 InversionScalars inversion_scalars(const AdamWSettings& settings, std::uint64_t t, bool bias_correction = true);
+
+// The same for proven_bound.h, which takes its scalars from float64.
+ProvenStep proven_step(const AdamWSettings& settings, std::uint64_t t, bool bias_correction = true);
 
 // In line: it runs once for every weight of a model.
 inline float invert_adamw(const InversionScalars& scalars, float weight, float exp_avg, float exp_avg_sq) {

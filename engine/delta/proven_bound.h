@@ -25,6 +25,9 @@ struct ProvenStep {
   double bc1 = 1;
   double bc2 = 1;
   std::uint64_t t = 1;
+  // The step leaves a weight of +0 or -0 whose m is +0 as it is, and flushes no denormal weight. torch's fused step
+  // makes +0 of -0. False marks all zeros that never had a gradient; true leaves those of +0 out.
+  bool keeps_zeros = false;
 };
 
 // Made once a tensor, used by all its elements. All errors are in units of 1, not of 2^-24.
@@ -37,6 +40,7 @@ struct ProvenScalars {
   float still_error = 0;   // A where m is +0: the step only decayed the weight.
   float update_error = 0;  // B: error for each |u|.
   float least_v = 0;       // v below this is outside, unless m is +0.
+  float zero_floor = 0;    // Least radius where m is +0.
 };
 
 struct ProvenInterval {
@@ -92,7 +96,7 @@ inline double drift_of(double bc, std::uint64_t t) {
 inline bool is_covered(const ProvenStep& step, double shrink, double drift) {
   const double step_size = step.learning_rate / step.bc1;
   const bool scales = step.bc1 >= 0x1p-24 && step.bc1 <= 1.0 && step.bc2 >= 0x1p-24 && step.bc2 <= 1.0;
-  const bool moves = step.learning_rate == 0.0 || (step_size >= 0x1p-40 && step_size <= 0x1p+20);
+  const bool moves = step.learning_rate == 0.0 || (step_size >= 0x1p-40 && step_size <= 0x1p+10);
   const bool decays = step.weight_decay >= 0.0 && shrink >= 0.0 && shrink <= 0x1p-4;
   const bool bounded = step.epsilon == 0.0 || (step.epsilon >= 0x1p-126 && step.epsilon <= 0x1p+10);
   return scales && moves && decays && bounded && drift <= 0x1p+20;
@@ -121,7 +125,8 @@ inline ProvenScalars proven_scalars(const ProvenStep& step) {
   scalars.still_error = static_cast<float>(kUnit * kSlack * ((1.0 + growth) * decay_error + 6.0 * growth));
   scalars.moved_error = static_cast<float>(kUnit * kSlack * ((1.0 + growth) * (1.0 + decay_error) + 6.0 * growth));
   scalars.update_error = static_cast<float>(kUnit * kSlack * (64.0 + 1.25 * drift));
-  scalars.least_v = step.epsilon >= 0x1p-28 ? 0.0F : 0x1p-100F;
+  scalars.least_v = step.epsilon >= 0x1p-28 ? 0.0F : 0x1p-80F;
+  scalars.zero_floor = step.keeps_zeros ? 0.0F : 0x1p-126F;
   return scalars;
 }
 
@@ -140,8 +145,8 @@ AREAL_HOST_DEVICE inline ProvenInterval proven_interval(const ProvenScalars& sca
   const float back = proven::sum(update, proven::product(scalars.growth, proven::sum(weight, update)));
 
   const float size = proven::magnitude(weight);
-  const float twice = proven::sum(size, size);
-  const float underflow = is_still && twice < kProvenFloor ? twice : kProvenFloor;
+  const float decayed = proven::sum(proven::sum(size, size), scalars.zero_floor);
+  const float underflow = is_still && decayed < kProvenFloor ? decayed : kProvenFloor;
   const float of_weight = proven::product(is_still ? scalars.still_error : scalars.moved_error, size);
   const float of_update = proven::product(scalars.update_error, proven::magnitude(update));
   const float radius = proven::sum(proven::sum(of_weight, of_update), underflow);
