@@ -20,6 +20,7 @@ MAY_INCLUDE = {
     "engine/base": [],
     "engine/port": ["engine/base"],
     "engine/delta": ["engine/base", "engine/port"],
+    "engine/delta/cpu": ["engine/base", "engine/port", "engine/delta"],
     "engine/algo": ["engine/base", "engine/port"],
     "engine/config": ["engine/base", "engine/port"],
     "engine/proto": BELOW_PROTO,

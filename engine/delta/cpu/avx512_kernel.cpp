@@ -1,0 +1,78 @@
+// The kernels with AVX-512F: 16 elements at a time.
+#include <immintrin.h>
+
+#include "engine/delta/cpu/vector_kernel.h"
+
+namespace areal::delta {
+namespace {
+
+struct Avx512 {
+  using Floats = __m512;
+  using Words = __m512i;
+  using Mask = __mmask16;
+  static constexpr std::uint32_t kWidth = 16;
+
+  static Floats all(float value) { return _mm512_set1_ps(value); }
+  static Words word(std::uint32_t value) { return _mm512_set1_epi32(static_cast<int>(value)); }
+  static Words counting() { return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15); }
+  static Floats load(const float* from) { return _mm512_loadu_ps(from); }
+  static Floats load_some(const float* from, std::uint32_t count) {
+    return _mm512_maskz_loadu_ps(static_cast<Mask>((1U << count) - 1), from);
+  }
+
+  static Floats plus(Floats a, Floats b) { return _mm512_add_ps(a, b); }
+  static Floats minus(Floats a, Floats b) { return _mm512_sub_ps(a, b); }
+  static Floats times(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
+  static Floats over(Floats a, Floats b) { return _mm512_div_ps(a, b); }
+  static Floats root(Floats a) { return _mm512_sqrt_ps(a); }
+  // The second where one is a NaN.
+  static Floats least(Floats a, Floats b) { return _mm512_min_ps(a, b); }
+
+  static Words words(Floats a) { return _mm512_castps_si512(a); }
+  static Floats floats(Words a) { return _mm512_castsi512_ps(a); }
+  static Words add(Words a, Words b) { return _mm512_add_epi32(a, b); }
+  static Words meet(Words a, Words b) { return _mm512_and_si512(a, b); }
+  static Words join(Words a, Words b) { return _mm512_or_si512(a, b); }
+  static Words differ(Words a, Words b) { return _mm512_xor_si512(a, b); }
+  static Words upper_half(Words a) { return _mm512_srli_epi32(a, 16); }
+
+  static Mask at_most(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ); }
+  static Mask below(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+  static Mask is_nan(Floats a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
+  static Mask is_finite(Floats a) {
+    return _mm512_cmplt_epi32_mask(meet(words(a), word(0x7FFFFFFF)), word(kInfinityBits));
+  }
+  static Mask equal(Words a, Words b) { return _mm512_cmpeq_epi32_mask(a, b); }
+  static Mask has_sign(Words a) { return _mm512_test_epi32_mask(a, word(0x80000000)); }
+  static Mask any_of(Words a, std::uint32_t bits) { return _mm512_test_epi32_mask(a, word(bits)); }
+  static Mask both(Mask a, Mask b) { return static_cast<Mask>(a & b); }
+  static Mask either(Mask a, Mask b) { return static_cast<Mask>(a | b); }
+  static Mask exclusive(Mask a, Mask b) { return static_cast<Mask>(a ^ b); }
+  static Mask inverse(Mask a) { return static_cast<Mask>(~a); }
+  static Floats select(Mask where, Floats yes, Floats no) { return _mm512_mask_blend_ps(where, no, yes); }
+  static Words select(Mask where, Words yes, Words no) { return _mm512_mask_blend_epi32(where, no, yes); }
+  static std::uint32_t lanes(Mask a) { return a; }
+
+  // Compressed in a register and stored whole: on Zen 4, compressing to memory is several times slower.
+  static void store_packed(std::uint32_t marked, Words places, Words halves, std::int32_t* indices,
+                           std::uint16_t* values) {
+    const Mask mask = static_cast<Mask>(marked);
+    _mm512_storeu_si512(indices, _mm512_maskz_compress_epi32(mask, places));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(values),
+                        _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(mask, halves)));
+  }
+};
+
+std::uint32_t avx512_proven(const ProvenScalars& scalars, const KernelBlock& block) {
+  return find_in<Avx512>(ProvenRule<Avx512>(scalars), block);
+}
+
+std::uint32_t avx512_margin(const MarginScalars& scalars, const KernelBlock& block) {
+  return find_in<Avx512>(MarginRule<Avx512>(scalars), block);
+}
+
+}  // namespace
+
+Kernels avx512_kernels() { return {&avx512_proven, &avx512_margin}; }
+
+}  // namespace areal::delta

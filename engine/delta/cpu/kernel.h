@@ -1,0 +1,49 @@
+// What the kernels of all instruction sets have in common: their scalars, their signature, and where they are.
+//
+// The files with target flags include this and intrinsics only. An inline function of a common header, compiled there,
+// could be what the linker keeps for everybody, and stop older machines. So this stays free of code.
+#pragma once
+#include <cstdint>
+
+#include "engine/delta/proven_bound.h"
+
+namespace areal::delta {
+
+// Of change_mask.h around inversion.h.
+struct MarginScalars {
+  float step_size = 0;
+  float bc2 = 1;
+  float epsilon = 0;
+  float decay = 1;
+  float margin = 0;
+};
+
+// Elements of one call. Scratch for its results has kKernelRoom more places: kernels store whole vectors.
+inline constexpr std::uint32_t kKernelBlock = 2048;
+inline constexpr std::uint32_t kKernelRoom = 16;
+
+struct KernelBlock {
+  const float* weights = nullptr;
+  const float* exp_avg = nullptr;
+  const float* exp_avg_sq = nullptr;
+  std::uint32_t count = 0;  // At most kKernelBlock; no alignment is needed.
+  std::int32_t first = 0;   // Index of the first element. first + count is at most 2^31.
+  std::int32_t* indices = nullptr;
+  std::uint16_t* values = nullptr;
+};
+
+// Writes index and bf16 bits of each marked element, in order, and returns how many there are.
+using ProvenKernel = std::uint32_t (*)(const ProvenScalars&, const KernelBlock&);
+using MarginKernel = std::uint32_t (*)(const MarginScalars&, const KernelBlock&);
+
+struct Kernels {
+  ProvenKernel proven = nullptr;
+  MarginKernel margin = nullptr;
+};
+
+Kernels scalar_kernels();
+// Only for x86-64; whether the machine has the instructions is the caller's to know.
+Kernels avx2_kernels();
+Kernels avx512_kernels();
+
+}  // namespace areal::delta
