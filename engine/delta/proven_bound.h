@@ -84,6 +84,10 @@ AREAL_HOST_DEVICE inline float root(float a) {
 }
 AREAL_HOST_DEVICE constexpr float magnitude(float a) { return float_of_bits(float_bits(a) & 0x7FFFFFFFU); }
 
+AREAL_HOST_DEVICE constexpr std::uint32_t bits_apart(std::uint32_t a, std::uint32_t b) {
+  return ((a - b) >> 31) != 0 ? b - a : a - b;
+}
+
 // How far 1 - beta^t may be off, in units of 2^-24 of itself, where beta is kept in fp32 or its power is taken there.
 inline double drift_of(double bc, std::uint64_t t) {
   const double power = 1.0 - bc;
@@ -153,10 +157,14 @@ AREAL_HOST_DEVICE inline ProvenInterval proven_interval(const ProvenScalars& sca
   return {proven::sum(weight, proven::sum(back, -radius)), proven::sum(weight, proven::sum(back, radius))};
 }
 
-// Whether the interval holds a weight whose bf16 bits are not `current`. Rounding is monotone, so the ends decide.
+// Whether the interval holds a weight whose bf16 bits are not `current`, or comes as near as half way to one. Rounding
+// is monotone, so the ends decide. Bits of one sign are in the order of their values, and of two signs they are far
+// apart.
 AREAL_HOST_DEVICE constexpr bool must_mark(const ProvenInterval& interval, std::uint16_t current) {
   if (!(interval.lo <= interval.hi)) return true;
-  return to_bf16(interval.lo) != current || to_bf16(interval.hi) != current;
+  const std::uint32_t bits = bits_from_bf16(current);
+  return proven::bits_apart(float_bits(interval.lo), bits) >= 0x8000U ||
+         proven::bits_apart(float_bits(interval.hi), bits) >= 0x8000U;
 }
 
 }  // namespace areal::delta

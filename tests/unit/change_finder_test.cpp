@@ -26,28 +26,36 @@ struct Data {
 
 float any_float(Rng& rng) { return std::bit_cast<float>(static_cast<std::uint32_t>(rng.draw_u64() >> 32)); }
 
-// Weights around 0.01 that the step moved a little, and between them bit patterns of every kind.
-Data make_data(std::size_t count, std::uint64_t seed, std::uint64_t odd_one_in = 4) {
+// NaNs whose rounding would run over the sign, infinities, zeros and their neighbours, and values around the bounds of
+// what is covered.
+constexpr std::uint32_t kSpecial[] = {0x7FFFFFFF, 0xFFFFFFFF, 0x7F800001, 0x7F800000, 0xFF800000, 0,
+                                      0x80000000, 1,          0x80000001, 0x7F7FFFFF, 0x00800000, 0x3F808000,
+                                      0x3F800000, 0x71800000, 0x71800001, 0x17800000, 0x177FFFFF};
+
+// Weights around 0.01 that the step moved a little, and between them, one in so many, bit patterns of every kind.
+// Kernels treat stretches without any of them in another way.
+Data make_data(std::size_t count, std::uint64_t seed, std::uint64_t odd_one_in) {
   Rng rng(seed);
   Data data;
   for (std::size_t i = 0; i < count; ++i) {
     const bool is_odd = rng.draw_chance(1, odd_one_in);
     const float sign = rng.draw_chance(1, 2) ? 1.0F : -1.0F;
     const auto size = static_cast<std::uint32_t>(0x3C000000 + rng.draw_below(0x01000000));
-    const auto moment = static_cast<float>(rng.draw_below(1000)) * 1e-7F;
+    const auto moment = static_cast<float>(1 + rng.draw_below(1000)) * 1e-7F;
     const auto scale = static_cast<float>(500 + rng.draw_below(1000)) * 1e-3F;
     data.weights.push_back(is_odd && rng.draw_chance(1, 2) ? any_float(rng) : sign * std::bit_cast<float>(size));
     data.exp_avg.push_back(is_odd && rng.draw_chance(1, 2) ? any_float(rng) : sign * moment);
     data.exp_avg_sq.push_back(is_odd && rng.draw_chance(1, 2) ? any_float(rng) : moment * moment * scale);
   }
-  // NaNs whose rounding would run over the sign, infinities, zeros and their neighbours.
-  constexpr std::uint32_t kSpecial[] = {0x7FFFFFFF, 0xFFFFFFFF, 0x7F800001, 0x7F800000, 0xFF800000, 0, 0x80000000, 1,
-                                        0x80000001, 0x7F7FFFFF, 0x00800000, 0x3F808000, 0x3F800000};
-  for (std::size_t i = 0; i + 16 < count; i += 16) {
-    data.weights[i] = std::bit_cast<float>(kSpecial[rng.draw_below(std::size(kSpecial))]);
-    data.exp_avg[i + 1] = std::bit_cast<float>(kSpecial[rng.draw_below(std::size(kSpecial))]);
-    data.exp_avg_sq[i + 2] = std::bit_cast<float>(kSpecial[rng.draw_below(std::size(kSpecial))]);
-    data.exp_avg[i] = rng.draw_chance(1, 2) ? 0.0F : -0.0F;
+  const auto special = [&] { return std::bit_cast<float>(kSpecial[rng.draw_below(std::size(kSpecial))]); };
+  for (std::size_t i = 0; i + 2 < count; ++i) {
+    if (rng.draw_chance(1, 4 * odd_one_in)) data.weights[i] = special();
+    if (rng.draw_chance(1, 4 * odd_one_in)) data.exp_avg[i + 1] = special();
+    if (rng.draw_chance(1, 4 * odd_one_in)) data.exp_avg_sq[i + 2] = special();
+    if (rng.draw_chance(1, 16 * odd_one_in)) {
+      data.weights[i] = special();
+      data.exp_avg[i] = rng.draw_chance(1, 2) ? 0.0F : -0.0F;
+    }
   }
   return data;
 }
@@ -107,16 +115,38 @@ void expect_equal(const ChangeRule& rule, const OptimizerSpans& spans, std::uint
 }
 
 TEST(ChangeFinder, EveryInstructionSetGivesEqualBits) {
-  const Data data = make_data(20'000, 1);
-  for (const ChangeRule& rule : all_rules()) expect_equal<std::int32_t>(rule, data.spans(0, 20'000));
+  const Data data = make_data(20'000, 1, 4);
+  for (const ChangeRule& rule : all_rules()) {
+    expect_equal<std::int32_t>(rule, data.spans(0, 20'000));
+    for (const std::uint64_t one_in : {300, 3000, 1'000'000'000}) {
+      expect_equal<std::int32_t>(rule, make_data(20'000, one_in, one_in).spans(1, 19'999));
+    }
+  }
   // Two of the rules mark by what is there: neither all nor nothing.
   const auto found = expected<std::int32_t>(all_rules()[0], data.spans(0, 20'000));
   EXPECT_GT(found.indices.size(), 1000U);
   EXPECT_LT(found.indices.size(), 19'000U);
 }
 
+// Every combination of special values, each alone among usual ones: kernels must notice it there.
+TEST(ChangeFinder, OneOddElementIsNoticed) {
+  constexpr std::size_t kApart = 256;
+  constexpr std::size_t kSpecials = std::size(kSpecial);
+  Data data = make_data(kApart * kSpecials * kSpecials * kSpecials, 5, 1'000'000'000);
+  for (std::size_t i = 0; i * kApart < data.weights.size(); ++i) {
+    const std::size_t at = i * kApart + i % kApart;
+    data.weights[at] = std::bit_cast<float>(kSpecial[i % kSpecials]);
+    data.exp_avg[at] = std::bit_cast<float>(kSpecial[i / kSpecials % kSpecials]);
+    data.exp_avg_sq[at] = std::bit_cast<float>(kSpecial[i / kSpecials / kSpecials]);
+  }
+  const std::vector<ChangeRule> rules = all_rules();
+  for (const std::size_t rule : {std::size_t{1}, std::size_t{5}, rules.size() - 2}) {
+    expect_equal<std::int32_t>(rules[rule], data.spans(0, data.weights.size()));
+  }
+}
+
 TEST(ChangeFinder, EverySizeAndAlignment) {
-  const Data data = make_data(5000, 2);
+  const Data data = make_data(5000, 2, 300);
   const std::vector<ChangeRule> rules = all_rules();
   for (std::size_t count = 0; count < 70; ++count) {
     for (const std::size_t skip : {0, 1, 7}) expect_equal<std::int32_t>(rules[2], data.spans(skip, count));
@@ -128,7 +158,7 @@ TEST(ChangeFinder, EverySizeAndAlignment) {
 }
 
 TEST(ChangeFinder, IndicesBeyond31Bits) {
-  const Data data = make_data(4100, 3);
+  const Data data = make_data(4100, 3, 4);
   const ChangeRule rule = all_rules()[0];
   constexpr std::uint64_t kEdge = 1ULL << 31;
   expect_equal<std::int64_t>(rule, data.spans(0, 4100, kEdge - 2000));
@@ -141,7 +171,7 @@ TEST(ChangeFinder, IndicesBeyond31Bits) {
 
 TEST(ChangeFinder, ThreadsChangeNothing) {
   constexpr std::size_t kCount = (1 << 20) + 12'345;
-  const Data data = make_data(kCount, 4, 1000);
+  const Data data = make_data(kCount, 4, 3000);
   for (const ChangeRule& rule : {all_rules()[0], all_rules()[2]}) {
     ChangeFinder single;
     ChangeSet<std::int64_t> wanted;

@@ -45,10 +45,16 @@ struct Avx2 {
   static Floats root(Floats a) { return _mm256_sqrt_ps(a); }
   // The second where one is a NaN.
   static Floats least(Floats a, Floats b) { return _mm256_min_ps(a, b); }
+  static Floats most(Floats a, Floats b) { return _mm256_max_ps(a, b); }
 
   static Words words(Floats a) { return _mm256_castps_si256(a); }
   static Floats floats(Words a) { return _mm256_castsi256_ps(a); }
   static Words add(Words a, Words b) { return _mm256_add_epi32(a, b); }
+  static Words subtract(Words a, Words b) { return _mm256_sub_epi32(a, b); }
+  // Of a signed difference, as an unsigned number.
+  static Words distance(Words a) { return _mm256_abs_epi32(a); }
+  static Words smaller(Words a, Words b) { return _mm256_min_epu32(a, b); }
+  static Words larger(Words a, Words b) { return _mm256_max_epu32(a, b); }
   static Words meet(Words a, Words b) { return _mm256_and_si256(a, b); }
   static Words join(Words a, Words b) { return _mm256_or_si256(a, b); }
   static Words differ(Words a, Words b) { return _mm256_xor_si256(a, b); }
@@ -69,22 +75,21 @@ struct Avx2 {
   static Words select(Mask where, Words yes, Words no) { return _mm256_blendv_epi8(no, yes, where); }
   static std::uint32_t lanes(Mask a) { return static_cast<std::uint32_t>(_mm256_movemask_ps(floats(a))); }
 
-  static void store_packed(std::uint32_t marked, Words places, Words halves, std::int32_t* indices,
-                           std::uint16_t* values) {
+  static std::uint32_t signs(Words a) { return lanes(a); }
+
+  static std::uint32_t store_packed(std::uint32_t marked, Words words, std::uint32_t* to) {
     const Words order = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<long long>(kPermutations.lanes[marked])));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(indices), _mm256_permutevar8x32_epi32(places, order));
-    const Words packed = _mm256_permutevar8x32_epi32(halves, order);
-    const __m128i narrow = _mm_packus_epi32(_mm256_castsi256_si128(packed), _mm256_extracti128_si256(packed, 1));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(values), narrow);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permutevar8x32_epi32(words, order));
+    return static_cast<std::uint32_t>(__builtin_popcount(marked));
   }
 };
 
 std::uint32_t avx2_proven(const ProvenScalars& scalars, const KernelBlock& block) {
-  return find_in<Avx2>(ProvenRule<Avx2>(scalars), block);
+  return find_by_proof<Avx2>(scalars, block);
 }
 
 std::uint32_t avx2_margin(const MarginScalars& scalars, const KernelBlock& block) {
-  return find_in<Avx2>(MarginRule<Avx2>(scalars), block);
+  return find_by_margin<Avx2>(scalars, block);
 }
 
 }  // namespace

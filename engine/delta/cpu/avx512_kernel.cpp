@@ -27,10 +27,16 @@ struct Avx512 {
   static Floats root(Floats a) { return _mm512_sqrt_ps(a); }
   // The second where one is a NaN.
   static Floats least(Floats a, Floats b) { return _mm512_min_ps(a, b); }
+  static Floats most(Floats a, Floats b) { return _mm512_max_ps(a, b); }
 
   static Words words(Floats a) { return _mm512_castps_si512(a); }
   static Floats floats(Words a) { return _mm512_castsi512_ps(a); }
   static Words add(Words a, Words b) { return _mm512_add_epi32(a, b); }
+  static Words subtract(Words a, Words b) { return _mm512_sub_epi32(a, b); }
+  // Of a signed difference, as an unsigned number.
+  static Words distance(Words a) { return _mm512_abs_epi32(a); }
+  static Words smaller(Words a, Words b) { return _mm512_min_epu32(a, b); }
+  static Words larger(Words a, Words b) { return _mm512_max_epu32(a, b); }
   static Words meet(Words a, Words b) { return _mm512_and_si512(a, b); }
   static Words join(Words a, Words b) { return _mm512_or_si512(a, b); }
   static Words differ(Words a, Words b) { return _mm512_xor_si512(a, b); }
@@ -53,22 +59,21 @@ struct Avx512 {
   static Words select(Mask where, Words yes, Words no) { return _mm512_mask_blend_epi32(where, no, yes); }
   static std::uint32_t lanes(Mask a) { return a; }
 
+  static std::uint32_t signs(Words a) { return has_sign(a); }
+
   // Compressed in a register and stored whole: on Zen 4, compressing to memory is several times slower.
-  static void store_packed(std::uint32_t marked, Words places, Words halves, std::int32_t* indices,
-                           std::uint16_t* values) {
-    const Mask mask = static_cast<Mask>(marked);
-    _mm512_storeu_si512(indices, _mm512_maskz_compress_epi32(mask, places));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(values),
-                        _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(mask, halves)));
+  static std::uint32_t store_packed(std::uint32_t marked, Words words, std::uint32_t* to) {
+    _mm512_storeu_si512(to, _mm512_maskz_compress_epi32(static_cast<Mask>(marked), words));
+    return static_cast<std::uint32_t>(__builtin_popcount(marked));
   }
 };
 
 std::uint32_t avx512_proven(const ProvenScalars& scalars, const KernelBlock& block) {
-  return find_in<Avx512>(ProvenRule<Avx512>(scalars), block);
+  return find_by_proof<Avx512>(scalars, block);
 }
 
 std::uint32_t avx512_margin(const MarginScalars& scalars, const KernelBlock& block) {
-  return find_in<Avx512>(MarginRule<Avx512>(scalars), block);
+  return find_by_margin<Avx512>(scalars, block);
 }
 
 }  // namespace

@@ -33,20 +33,21 @@ Kernels kernels_of(InstructionSet set) {
   AREAL_CHECK(false);
 }
 
+template <class Index>
 struct Scratch {
-  std::array<std::int32_t, kKernelBlock + kKernelRoom> indices;
-  std::array<std::uint16_t, kKernelBlock + kKernelRoom> values;
-  std::array<std::int64_t, kKernelBlock> wide;
+  std::array<std::uint32_t, kKernelBlock + kKernelRoom> marked;
+  std::array<Index, kKernelBlock> indices;
+  std::array<std::uint16_t, kKernelBlock> values;
 };
 
-void append(const Scratch& scratch, std::uint32_t count, std::uint64_t, ChangeSet<std::int32_t>& found) {
+template <class Index>
+void append(Scratch<Index>& scratch, std::uint32_t count, std::uint64_t first, ChangeSet<Index>& found) {
+  const auto base = static_cast<Index>(first);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    scratch.indices[i] = static_cast<Index>(base + static_cast<Index>(scratch.marked[i] & 0xFFFFU));
+  }
+  for (std::uint32_t i = 0; i < count; ++i) scratch.values[i] = static_cast<std::uint16_t>(scratch.marked[i] >> 16);
   found.indices.insert(found.indices.end(), scratch.indices.data(), scratch.indices.data() + count);
-  found.values.insert(found.values.end(), scratch.values.data(), scratch.values.data() + count);
-}
-
-void append(Scratch& scratch, std::uint32_t count, std::uint64_t first, ChangeSet<std::int64_t>& found) {
-  for (std::uint32_t i = 0; i < count; ++i) scratch.wide[i] = static_cast<std::int64_t>(first) + scratch.indices[i];
-  found.indices.insert(found.indices.end(), scratch.wide.data(), scratch.wide.data() + count);
   found.values.insert(found.values.end(), scratch.values.data(), scratch.values.data() + count);
 }
 
@@ -61,21 +62,17 @@ template <class Index>
 void find_range(const Job& job, std::uint64_t begin, std::uint64_t end, ChangeSet<Index>& found) {
   const MarginScalars margin{job.rule.inversion().step_size, job.rule.inversion().bc2, job.rule.inversion().epsilon,
                              job.rule.inversion().decay, job.rule.margin_rel()};
-  Scratch scratch;
+  Scratch<Index> scratch;
   KernelBlock block;
-  block.indices = scratch.indices.data();
-  block.values = scratch.values.data();
+  block.marked = scratch.marked.data();
   for (std::uint64_t i = begin; i < end; i += kKernelBlock) {
     block.weights = job.spans.weights.data() + i;
     block.exp_avg = job.spans.exp_avg.data() + i;
     block.exp_avg_sq = job.spans.exp_avg_sq.data() + i;
     block.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(kKernelBlock, end - i));
-    const std::uint64_t first = job.spans.first_index + i;
-    // Wide indices are made from those inside the block.
-    block.first = sizeof(Index) == sizeof(std::int32_t) ? static_cast<std::int32_t>(first) : 0;
     const std::uint32_t count =
         job.rule.is_proven() ? job.kernels.proven(job.rule.proven_scalars(), block) : job.kernels.margin(margin, block);
-    append(scratch, count, first, found);
+    append(scratch, count, job.spans.first_index + i, found);
   }
 }
 
@@ -157,9 +154,11 @@ InstructionSet best_instructions() {
   return has_instructions(InstructionSet::kAvx2) ? InstructionSet::kAvx2 : InstructionSet::kScalar;
 }
 
-ChangeRule ChangeRule::proven(const ProvenStep& step) {
+ChangeRule ChangeRule::proven(const ProvenStep& step) { return proven(delta::proven_scalars(step)); }
+
+ChangeRule ChangeRule::proven(const ProvenScalars& scalars) {
   ChangeRule rule;
-  rule.proven_ = delta::proven_scalars(step);
+  rule.proven_ = scalars;
   return rule;
 }
 

@@ -28,6 +28,7 @@ InstructionSet best_instructions();
 class ChangeRule {
  public:
   static ChangeRule proven(const ProvenStep& step);
+  static ChangeRule proven(const ProvenScalars& scalars);
   static ChangeRule margin(const InversionScalars& scalars, float margin_rel = kReferenceMargin);
 
   [[nodiscard]] bool is_proven() const { return is_proven_; }

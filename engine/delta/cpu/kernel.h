@@ -18,7 +18,7 @@ struct MarginScalars {
   float margin = 0;
 };
 
-// Elements of one call. Scratch for its results has kKernelRoom more places: kernels store whole vectors.
+// Elements of one call. Room for its results has kKernelRoom more places: kernels store whole vectors.
 inline constexpr std::uint32_t kKernelBlock = 2048;
 inline constexpr std::uint32_t kKernelRoom = 16;
 
@@ -27,12 +27,11 @@ struct KernelBlock {
   const float* exp_avg = nullptr;
   const float* exp_avg_sq = nullptr;
   std::uint32_t count = 0;  // At most kKernelBlock; no alignment is needed.
-  std::int32_t first = 0;   // Index of the first element. first + count is at most 2^31.
-  std::int32_t* indices = nullptr;
-  std::uint16_t* values = nullptr;
+  // Results: bf16 bits in the upper half, the place in the block in the lower one.
+  std::uint32_t* marked = nullptr;
 };
 
-// Writes index and bf16 bits of each marked element, in order, and returns how many there are.
+// Writes one word for each marked element, in order, and returns how many there are.
 using ProvenKernel = std::uint32_t (*)(const ProvenScalars&, const KernelBlock&);
 using MarginKernel = std::uint32_t (*)(const MarginScalars&, const KernelBlock&);
 

@@ -12,8 +12,7 @@ std::uint32_t each_element(const KernelBlock& block, const Mark& mark) {
   std::uint32_t found = 0;
   for (std::uint32_t i = 0; i < block.count; ++i) {
     const std::uint16_t current = to_bf16(block.weights[i]);
-    block.indices[found] = block.first + static_cast<std::int32_t>(i);
-    block.values[found] = current;
+    block.marked[found] = bits_from_bf16(current) | i;
     found += mark(block.weights[i], block.exp_avg[i], block.exp_avg_sq[i], current) ? 1 : 0;
   }
   return found;

@@ -1,0 +1,184 @@
+#include "bench/delta_peers.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "engine/base/rng.h"
+
+namespace areal::bench {
+namespace {
+
+using delta::from_bf16;
+using delta::to_bf16;
+
+std::uint32_t read_range(const float* from, std::size_t count) {
+  std::uint32_t joined = 0;
+  for (std::size_t i = 0; i < count; ++i) joined |= delta::float_bits(from[i]);
+  return joined;
+}
+
+bool write_file(const std::string& path, const std::vector<float>& values) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  if (file == nullptr) return false;
+  const std::size_t written = std::fwrite(values.data(), sizeof(float), values.size(), file);
+  return (std::fclose(file) == 0) && written == values.size();
+}
+
+}  // namespace
+
+OptimizerArrays make_arrays(std::size_t count, std::uint64_t seed) {
+  constexpr double kScale = 0x1p-16;
+  OptimizerArrays arrays;
+  arrays.weights.resize(count);
+  arrays.exp_avg.resize(count);
+  arrays.exp_avg_sq.resize(count);
+  Rng rng(seed);
+  for (std::size_t i = 0; i < count; ++i) {
+    // Eight uniform values of 16 bits: their sum has a variance of 8 / 12.
+    std::uint64_t low = rng.draw_u64();
+    std::uint64_t high = rng.draw_u64();
+    std::uint64_t sum = 0;
+    for (int part = 0; part < 4; ++part, low >>= 16, high >>= 16) sum += (low & 0xFFFF) + (high & 0xFFFF);
+    const double normal = (static_cast<double>(sum) * kScale - 4.0) / std::sqrt(8.0 / 12.0);
+    const std::uint64_t word = rng.draw_u64();
+    const double first = static_cast<double>(word & 0xFFFFFFFF) * 0x1p-32 - 0.5;
+    const double second = static_cast<double>(word >> 32) * 0x1p-32 + 0.5;
+    arrays.weights[i] = static_cast<float>(0.02 * normal);
+    arrays.exp_avg[i] = static_cast<float>(1e-4 * first);
+    arrays.exp_avg_sq[i] = static_cast<float>(1e-8 * first * first * second);
+  }
+  return arrays;
+}
+
+std::uint32_t read_once(const OptimizerArrays& arrays, std::uint32_t threads) {
+  const std::size_t count = arrays.weights.size();
+  std::vector<std::uint32_t> joined(threads, 0);
+  const auto work = [&](std::uint32_t share) {
+    // In turns of one block, as finding reads them.
+    constexpr std::size_t kBlock = 2048;
+    for (std::size_t i = count / threads * share; i < count / threads * (share + 1); i += kBlock) {
+      const std::size_t length = std::min(kBlock, count - i);
+      joined[share] |= read_range(arrays.weights.data() + i, length) | read_range(arrays.exp_avg.data() + i, length) |
+                       read_range(arrays.exp_avg_sq.data() + i, length);
+    }
+  };
+  std::vector<std::thread> running;
+  for (std::uint32_t share = 1; share < threads; ++share) running.emplace_back(work, share);
+  work(0);
+  for (std::thread& thread : running) thread.join();
+  for (const std::uint32_t part : joined) joined[0] |= part;
+  return joined[0];
+}
+
+MultiPass::MultiPass(std::size_t count)
+    : denominator_(count), update_(count), old_(count), current_(count), mask_(count) {}
+
+void MultiPass::find(const delta::InversionScalars& scalars, const OptimizerArrays& arrays,
+                     delta::ChangeSet<std::int32_t>& found) {
+  const std::size_t count = arrays.weights.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    denominator_[i] = std::sqrt(arrays.exp_avg_sq[i] / scalars.bc2) + scalars.epsilon;
+  }
+  for (std::size_t i = 0; i < count; ++i) update_[i] = (scalars.step_size * arrays.exp_avg[i]) / denominator_[i];
+  for (std::size_t i = 0; i < count; ++i) old_[i] = (arrays.weights[i] + update_[i]) / scalars.decay;
+  for (std::size_t i = 0; i < count; ++i) current_[i] = to_bf16(arrays.weights[i]);
+  for (std::size_t i = 0; i < count; ++i) mask_[i] = to_bf16(old_[i]) != current_[i] ? 1 : 0;
+  found.indices.clear();
+  found.values.clear();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (mask_[i] == 0) continue;
+    found.indices.push_back(static_cast<std::int32_t>(i));
+    found.values.push_back(current_[i]);
+  }
+}
+
+std::unique_ptr<TorchPeer> TorchPeer::start(const std::string& script, const OptimizerArrays& arrays,
+                                            std::uint32_t threads, std::string& why) {
+  std::unique_ptr<TorchPeer> peer(new TorchPeer());
+  std::string folder =
+      (std::filesystem::exists("/dev/shm") ? "/dev/shm" : std::filesystem::temp_directory_path().string()) +
+      "/delta-bench-XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) {
+    why = "no folder for the arrays";
+    return nullptr;
+  }
+  peer->folder_ = folder;
+  std::array<int, 2> to{};
+  std::array<int, 2> from{};
+  if (!write_file(folder + "/p", arrays.weights) || !write_file(folder + "/m", arrays.exp_avg) ||
+      !write_file(folder + "/v", arrays.exp_avg_sq) || pipe(to.data()) != 0 || pipe(from.data()) != 0) {
+    why = "no room for the arrays";
+    return nullptr;
+  }
+  const std::string thread_count = std::to_string(threads);
+  peer->process_ = fork();
+  if (peer->process_ == 0) {
+    dup2(to[0], STDIN_FILENO);
+    dup2(from[1], STDOUT_FILENO);
+    for (const int end : {to[0], to[1], from[0], from[1]}) close(end);
+    // The system's Python: that is where Debian puts python3-torch.
+    execl("/usr/bin/python3", "python3", script.c_str(), folder.c_str(), thread_count.c_str(), nullptr);
+    _exit(127);
+  }
+  close(to[0]);
+  close(from[1]);
+  peer->to_ = fdopen(to[1], "w");
+  peer->from_ = fdopen(from[0], "r");
+  const std::string hello = peer->ask("");
+  if (!hello.starts_with("ready ")) {
+    why = hello.empty() ? "bench/peers/delta_torch.py did not start; install python3-torch" : hello;
+    return nullptr;
+  }
+  peer->version_ = hello.substr(6);
+  return peer;
+}
+
+TorchPeer::~TorchPeer() {
+  if (to_ != nullptr) std::fclose(to_);
+  if (from_ != nullptr) std::fclose(from_);
+  if (process_ > 0) waitpid(process_, nullptr, 0);
+  if (!folder_.empty()) std::filesystem::remove_all(folder_);
+}
+
+// Sends a line, unless it is empty, and returns the answer without its end; empty when the other side has ended.
+std::string TorchPeer::ask(const std::string& line) {
+  if (!line.empty()) {
+    std::fprintf(to_, "%s\n", line.c_str());
+    std::fflush(to_);
+  }
+  std::array<char, 256> answer{};
+  if (std::fgets(answer.data(), answer.size(), from_) == nullptr) return {};
+  std::string text = answer.data();
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+double TorchPeer::find(const delta::InversionScalars& scalars, bool with_guard, float margin_rel) {
+  std::array<char, 256> line{};
+  std::snprintf(line.data(), line.size(), "%s %.17g %.17g %.17g %.17g %.17g", with_guard ? "guard" : "plain",
+                double{scalars.step_size}, double{scalars.bc2}, double{scalars.epsilon}, double{scalars.decay},
+                double{margin_rel});
+  const std::string answer = ask(line.data());
+  if (answer.empty()) {
+    std::fprintf(stderr, "delta_bench: delta_torch.py ended\n");
+    std::exit(1);
+  }
+  return std::strtod(answer.c_str(), nullptr);
+}
+
+std::vector<std::int32_t> TorchPeer::indices() {
+  const std::size_t count = std::strtoull(ask("indices").c_str(), nullptr, 10);
+  std::vector<std::int32_t> read(count);
+  std::FILE* file = std::fopen((folder_ + "/indices").c_str(), "rb");
+  if (file == nullptr || std::fread(read.data(), sizeof(std::int32_t), count, file) != count) read.clear();
+  if (file != nullptr) std::fclose(file);
+  return read;
+}
+
+}  // namespace areal::bench
