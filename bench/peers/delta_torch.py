@@ -36,8 +36,9 @@ def near_boundary(old, current, margin):
     value = current.to(torch.float32)
     is_below = old < value
     # Towards zero the neighbour has smaller bits, away from it larger ones; zeros have the same two.
-    step = torch.where(is_below == (bits >= 0x8000), 1, -1)
-    beside = torch.where((bits & 0x7FFF) == 0, torch.where(is_below, 0x8001, 0x0001), bits + step)
+    step = (is_below == (bits >= 0x8000)).to(torch.int32).mul_(2).sub_(1)
+    around_zero = is_below.to(torch.int32).mul_(0x8000).add_(1)
+    beside = torch.where((bits & 0x7FFF) == 0, around_zero, bits + step)
     neighbour = (beside << 16).view(torch.float32)
     gap = (value - neighbour).abs_()
     distance = (value - old).abs_()

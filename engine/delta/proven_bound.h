@@ -2,11 +2,11 @@
 //
 // With p the fp32 main weight after the step, m and v its moments, e = 2^-24 and L = 1 / (1 - lr wd) - 1:
 //
-//   u = step m / (sqrt(v / bc2) + eps),   w = u + L (p + u),   r = A |p| + B |u| + T,   [p + (w - r), p + (w + r)]
+//   u = step m / (sqrt(v / bc2) + eps),   w = (1 + L) u + L p,   r = A |p| + B |u| + T,   [p + w - r, p + w + r]
 //
 // A is about e without weight decay and 2.5 e with it, B about 64 e. docs/delta.md proves that the interval holds the
 // true previous weight whenever the step was one of torch's, fused or by reciprocals, contracted or not, and says what
-// is outside: such elements get an interval of NaNs, which marks them. Plain fp32 arithmetic on bit patterns, no
+// is outside: such elements get a radius of NaN, which marks them. Plain fp32 arithmetic on bit patterns, no
 // library; device compilers may include it, and give the same bits. Pure functions.
 #pragma once
 #include <cmath>
@@ -36,6 +36,7 @@ struct ProvenScalars {
   float inverse_bc2 = 0;  // 1 / bc2.
   float epsilon = 0;
   float growth = 0;        // L = 1 / (1 - lr wd) - 1.
+  float whole_growth = 1;  // 1 + L.
   float moved_error = 0;   // A: error for each |p|. NaN marks every element.
   float still_error = 0;   // A where m is +0: the step only decayed the weight.
   float update_error = 0;  // B: error for each |u|.
@@ -43,9 +44,11 @@ struct ProvenScalars {
   float zero_floor = 0;    // Least radius where m is +0.
 };
 
+// What lies within `radius` of weight + back; the sum is never taken, because it would have to be rounded.
 struct ProvenInterval {
-  float lo = 0;
-  float hi = 0;
+  float weight = 0;  // p.
+  float back = 0;    // w.
+  float radius = 0;  // r.
 };
 
 inline constexpr float kProvenFloor = 0x1p-72F;       // T: what underflow can cost.
@@ -84,10 +87,6 @@ AREAL_HOST_DEVICE inline float root(float a) {
 }
 AREAL_HOST_DEVICE constexpr float magnitude(float a) { return float_of_bits(float_bits(a) & 0x7FFFFFFFU); }
 
-AREAL_HOST_DEVICE constexpr std::uint32_t bits_apart(std::uint32_t a, std::uint32_t b) {
-  return ((a - b) >> 31) != 0 ? b - a : a - b;
-}
-
 // How far 1 - beta^t may be off, in units of 2^-24 of itself, where beta is kept in fp32 or its power is taken there.
 inline double drift_of(double bc, std::uint64_t t) {
   const double power = 1.0 - bc;
@@ -119,13 +118,14 @@ inline ProvenScalars proven_scalars(const ProvenStep& step) {
     scalars.moved_error = scalars.still_error = scalars.update_error = std::nanf("");
     return scalars;
   }
-  const double growth = 1.0 / (1.0 - shrink) - 1.0;
+  const double growth = shrink / (1.0 - shrink);
   // What decaying the weight costs: one rounding and that of 1 - lr wd. Below 2^-26 the decayed weight is the weight.
   const double decay_error = shrink < 0x1p-26 ? shrink / kUnit : 1.5 + growth;
   scalars.step_size = static_cast<float>(step.learning_rate / step.bc1);
   scalars.inverse_bc2 = static_cast<float>(1.0 / step.bc2);
   scalars.epsilon = static_cast<float>(step.epsilon);
   scalars.growth = static_cast<float>(growth);
+  scalars.whole_growth = static_cast<float>(1.0 / (1.0 - shrink));
   scalars.still_error = static_cast<float>(kUnit * kSlack * ((1.0 + growth) * decay_error + 6.0 * growth));
   scalars.moved_error = static_cast<float>(kUnit * kSlack * ((1.0 + growth) * (1.0 + decay_error) + 6.0 * growth));
   scalars.update_error = static_cast<float>(kUnit * kSlack * (64.0 + 1.25 * drift));
@@ -134,37 +134,40 @@ inline ProvenScalars proven_scalars(const ProvenStep& step) {
   return scalars;
 }
 
-// The interval for one element. Outside the preconditions both ends are NaN.
+// The interval for one element.
 AREAL_HOST_DEVICE inline ProvenInterval proven_interval(const ProvenScalars& scalars, float weight, float exp_avg,
                                                         float exp_avg_sq) {
   // Where m is +0, every order of the step subtracts +0.
   const bool is_still = float_bits(exp_avg) == 0;
   const float least_v = is_still ? 0.0F : scalars.least_v;
-  if (!(exp_avg_sq >= least_v && exp_avg_sq <= kProvenGreatestV)) {
-    return {float_of_bits(0x7FC00000U), float_of_bits(0x7FC00000U)};
-  }
+  if (!(exp_avg_sq >= least_v && exp_avg_sq <= kProvenGreatestV)) return {weight, 0.0F, float_of_bits(0x7FC00000U)};
   const float denominator =
       proven::sum(proven::root(proven::product(exp_avg_sq, scalars.inverse_bc2)), scalars.epsilon);
   const float update = proven::quotient(proven::product(scalars.step_size, exp_avg), denominator);
-  const float back = proven::sum(update, proven::product(scalars.growth, proven::sum(weight, update)));
+  const float back =
+      proven::sum(proven::product(scalars.whole_growth, update), proven::product(scalars.growth, weight));
 
   const float size = proven::magnitude(weight);
   const float decayed = proven::sum(proven::sum(size, size), scalars.zero_floor);
   const float underflow = is_still && decayed < kProvenFloor ? decayed : kProvenFloor;
   const float of_weight = proven::product(is_still ? scalars.still_error : scalars.moved_error, size);
   const float of_update = proven::product(scalars.update_error, proven::magnitude(update));
-  const float radius = proven::sum(proven::sum(of_weight, of_update), underflow);
-  return {proven::sum(weight, proven::sum(back, -radius)), proven::sum(weight, proven::sum(back, radius))};
+  return {weight, back, proven::sum(of_update, proven::sum(of_weight, underflow))};
 }
 
-// Whether the interval holds a weight whose bf16 bits are not `current`, or comes as near as half way to one. Rounding
-// is monotone, so the ends decide. Bits of one sign are in the order of their values, and of two signs they are far
-// apart.
+// Whether the interval holds a weight whose bf16 bits are not `current`, or comes as near as half way to one. Distances
+// from `weight` to both ends of what rounds to its bits are exact, so nothing is lost where the update is small.
+// REQUIRES: current are the bits of interval.weight.
 AREAL_HOST_DEVICE constexpr bool must_mark(const ProvenInterval& interval, std::uint16_t current) {
-  if (!(interval.lo <= interval.hi)) return true;
-  const std::uint32_t bits = bits_from_bf16(current);
-  return proven::bits_apart(float_bits(interval.lo), bits) >= 0x8000U ||
-         proven::bits_apart(float_bits(interval.hi), bits) >= 0x8000U;
+  const std::uint32_t sign = float_bits(interval.weight) & 0x80000000U;
+  const std::uint32_t cell = bits_from_bf16(current) & 0x7FFFFFFFU;
+  const float size = proven::magnitude(interval.weight);
+  const float outwards = float_of_bits(cell + 0x8000U) - size;
+  // Zeros have no room inwards but themselves.
+  const float inwards = size - float_of_bits(cell == 0 ? 0x80000001U : cell - 0x8000U);
+  const float along = float_of_bits(float_bits(interval.back) ^ sign);
+  // Also where something is a NaN, and around infinities.
+  return !(along + interval.radius < outwards && interval.radius - along < inwards);
 }
 
 }  // namespace areal::delta

@@ -111,7 +111,7 @@ float draw_first_moment(Rng& rng, const OrderScalars& by, float weight, float v)
 }
 
 struct Counts {
-  int outside = 0;    // Intervals of NaNs.
+  int outside = 0;    // Without an interval.
   int escaped = 0;    // True weights outside of their interval.
   int missed = 0;     // Changed, not marked.
   int unchanged = 0;  // Finite, neither changed nor marked.
@@ -144,9 +144,10 @@ Counts count(std::uint64_t seed, int elements, float shrink_by) {
     const ProvenInterval interval = proven_interval(proven, after, m, v);
     const std::uint16_t current = to_bf16(after);
     const bool is_marked = must_mark(interval, current);
-    const bool is_inside = interval.lo <= interval.hi;
+    const bool is_inside = std::isfinite(interval.radius) && std::isfinite(interval.back) && std::isfinite(after);
+    const double away = (double{before} - double{after}) - double{interval.back};  // Exact, or far from the radius.
     counts.outside += is_inside ? 0 : 1;
-    counts.escaped += is_inside && !(interval.lo <= before && before <= interval.hi) ? 1 : 0;
+    counts.escaped += is_inside && std::abs(away) > double{interval.radius} ? 1 : 0;
     counts.missed += to_bf16(before) != current && !is_marked ? 1 : 0;
     counts.unchanged += is_marked ? 0 : 1;
   }

@@ -14,7 +14,6 @@ struct Avx512 {
 
   static Floats all(float value) { return _mm512_set1_ps(value); }
   static Words word(std::uint32_t value) { return _mm512_set1_epi32(static_cast<int>(value)); }
-  static Words counting() { return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15); }
   static Floats load(const float* from) { return _mm512_loadu_ps(from); }
   static Floats load_some(const float* from, std::uint32_t count) {
     return _mm512_maskz_loadu_ps(static_cast<Mask>((1U << count) - 1), from);
@@ -33,24 +32,21 @@ struct Avx512 {
   static Floats floats(Words a) { return _mm512_castsi512_ps(a); }
   static Words add(Words a, Words b) { return _mm512_add_epi32(a, b); }
   static Words subtract(Words a, Words b) { return _mm512_sub_epi32(a, b); }
-  // Of a signed difference, as an unsigned number.
-  static Words distance(Words a) { return _mm512_abs_epi32(a); }
   static Words smaller(Words a, Words b) { return _mm512_min_epu32(a, b); }
-  static Words larger(Words a, Words b) { return _mm512_max_epu32(a, b); }
   static Words meet(Words a, Words b) { return _mm512_and_si512(a, b); }
-  static Words join(Words a, Words b) { return _mm512_or_si512(a, b); }
   static Words differ(Words a, Words b) { return _mm512_xor_si512(a, b); }
   static Words upper_half(Words a) { return _mm512_srli_epi32(a, 16); }
 
   static Mask at_most(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ); }
   static Mask below(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+  // Also where one is a NaN.
+  static Mask is_not_below(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_NLT_UQ); }
   static Mask is_nan(Floats a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
   static Mask is_finite(Floats a) {
     return _mm512_cmplt_epi32_mask(meet(words(a), word(0x7FFFFFFF)), word(kInfinityBits));
   }
   static Mask equal(Words a, Words b) { return _mm512_cmpeq_epi32_mask(a, b); }
   static Mask has_sign(Words a) { return _mm512_test_epi32_mask(a, word(0x80000000)); }
-  static Mask any_of(Words a, std::uint32_t bits) { return _mm512_test_epi32_mask(a, word(bits)); }
   static Mask both(Mask a, Mask b) { return static_cast<Mask>(a & b); }
   static Mask either(Mask a, Mask b) { return static_cast<Mask>(a | b); }
   static Mask exclusive(Mask a, Mask b) { return static_cast<Mask>(a ^ b); }
@@ -59,21 +55,18 @@ struct Avx512 {
   static Words select(Mask where, Words yes, Words no) { return _mm512_mask_blend_epi32(where, no, yes); }
   static std::uint32_t lanes(Mask a) { return a; }
 
-  static std::uint32_t signs(Words a) { return has_sign(a); }
-
-  // Compressed in a register and stored whole: on Zen 4, compressing to memory is several times slower.
-  static std::uint32_t store_packed(std::uint32_t marked, Words words, std::uint32_t* to) {
-    _mm512_storeu_si512(to, _mm512_maskz_compress_epi32(static_cast<Mask>(marked), words));
-    return static_cast<std::uint32_t>(__builtin_popcount(marked));
+  static void put(MarkedBits& bits, std::uint32_t place, std::uint32_t marked) {
+    const auto lower = static_cast<std::uint16_t>(marked);
+    __builtin_memcpy(reinterpret_cast<unsigned char*>(bits.words) + place / 8, &lower, sizeof(lower));
   }
 };
 
-std::uint32_t avx512_proven(const ProvenScalars& scalars, const KernelBlock& block) {
-  return find_by_proof<Avx512>(scalars, block);
+void avx512_proven(const ProvenScalars& scalars, const KernelBlock& block, MarkedBits& bits) {
+  find_by_proof<Avx512>(scalars, block, bits);
 }
 
-std::uint32_t avx512_margin(const MarginScalars& scalars, const KernelBlock& block) {
-  return find_by_margin<Avx512>(scalars, block);
+void avx512_margin(const MarginScalars& scalars, const KernelBlock& block, MarkedBits& bits) {
+  find_by_margin<Avx512>(scalars, block, bits);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 #include <system_error>
 #include <thread>
@@ -35,18 +36,23 @@ Kernels kernels_of(InstructionSet set) {
 
 template <class Index>
 struct Scratch {
-  std::array<std::uint32_t, kKernelBlock + kKernelRoom> marked;
+  MarkedBits bits;
   std::array<Index, kKernelBlock> indices;
   std::array<std::uint16_t, kKernelBlock> values;
 };
 
+// Only what is marked costs anything here.
 template <class Index>
-void append(Scratch<Index>& scratch, std::uint32_t count, std::uint64_t first, ChangeSet<Index>& found) {
-  const auto base = static_cast<Index>(first);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    scratch.indices[i] = static_cast<Index>(base + static_cast<Index>(scratch.marked[i] & 0xFFFFU));
+void append(Scratch<Index>& scratch, const KernelBlock& block, std::uint64_t first, ChangeSet<Index>& found) {
+  std::uint32_t count = 0;
+  for (std::uint32_t start = 0; start < block.count; start += 64) {
+    for (std::uint64_t word = scratch.bits.words[start / 64]; word != 0; word &= word - 1) {
+      const std::uint32_t i = start + static_cast<std::uint32_t>(std::countr_zero(word));
+      scratch.indices[count] = static_cast<Index>(first + i);
+      scratch.values[count] = to_bf16(block.weights[i]);
+      ++count;
+    }
   }
-  for (std::uint32_t i = 0; i < count; ++i) scratch.values[i] = static_cast<std::uint16_t>(scratch.marked[i] >> 16);
   found.indices.insert(found.indices.end(), scratch.indices.data(), scratch.indices.data() + count);
   found.values.insert(found.values.end(), scratch.values.data(), scratch.values.data() + count);
 }
@@ -64,15 +70,17 @@ void find_range(const Job& job, std::uint64_t begin, std::uint64_t end, ChangeSe
                              job.rule.inversion().decay, job.rule.margin_rel()};
   Scratch<Index> scratch;
   KernelBlock block;
-  block.marked = scratch.marked.data();
   for (std::uint64_t i = begin; i < end; i += kKernelBlock) {
     block.weights = job.spans.weights.data() + i;
     block.exp_avg = job.spans.exp_avg.data() + i;
     block.exp_avg_sq = job.spans.exp_avg_sq.data() + i;
     block.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(kKernelBlock, end - i));
-    const std::uint32_t count =
-        job.rule.is_proven() ? job.kernels.proven(job.rule.proven_scalars(), block) : job.kernels.margin(margin, block);
-    append(scratch, count, job.spans.first_index + i, found);
+    if (job.rule.is_proven()) {
+      job.kernels.proven(job.rule.proven_scalars(), block, scratch.bits);
+    } else {
+      job.kernels.margin(margin, block, scratch.bits);
+    }
+    append(scratch, block, job.spans.first_index + i, found);
   }
 }
 

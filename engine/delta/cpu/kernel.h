@@ -18,22 +18,25 @@ struct MarginScalars {
   float margin = 0;
 };
 
-// Elements of one call. Room for its results has kKernelRoom more places: kernels store whole vectors.
+// Elements of one call.
 inline constexpr std::uint32_t kKernelBlock = 2048;
-inline constexpr std::uint32_t kKernelRoom = 16;
 
 struct KernelBlock {
   const float* weights = nullptr;
   const float* exp_avg = nullptr;
   const float* exp_avg_sq = nullptr;
   std::uint32_t count = 0;  // At most kKernelBlock; no alignment is needed.
-  // Results: bf16 bits in the upper half, the place in the block in the lower one.
-  std::uint32_t* marked = nullptr;
 };
 
-// Writes one word for each marked element, in order, and returns how many there are.
-using ProvenKernel = std::uint32_t (*)(const ProvenScalars&, const KernelBlock&);
-using MarginKernel = std::uint32_t (*)(const MarginScalars&, const KernelBlock&);
+// A bit for each element of a block, from the lowest of the first word on; those beyond its count are 0. Kernels write
+// bits only: moving what is marked to the front in every vector costs more than all the arithmetic, because the stores
+// overlap and cross cache lines.
+struct MarkedBits {
+  std::uint64_t words[kKernelBlock / 64];
+};
+
+using ProvenKernel = void (*)(const ProvenScalars&, const KernelBlock&, MarkedBits&);
+using MarginKernel = void (*)(const MarginScalars&, const KernelBlock&, MarkedBits&);
 
 struct Kernels {
   ProvenKernel proven = nullptr;

@@ -6,27 +6,24 @@
 namespace areal::delta {
 namespace {
 
-// Stores always and counts what is marked: no branch to predict.
 template <class Mark>
-std::uint32_t each_element(const KernelBlock& block, const Mark& mark) {
-  std::uint32_t found = 0;
+void each_element(const KernelBlock& block, MarkedBits& bits, const Mark& mark) {
+  for (std::uint64_t& word : bits.words) word = 0;
   for (std::uint32_t i = 0; i < block.count; ++i) {
-    const std::uint16_t current = to_bf16(block.weights[i]);
-    block.marked[found] = bits_from_bf16(current) | i;
-    found += mark(block.weights[i], block.exp_avg[i], block.exp_avg_sq[i], current) ? 1 : 0;
+    const bool is_marked = mark(block.weights[i], block.exp_avg[i], block.exp_avg_sq[i], to_bf16(block.weights[i]));
+    bits.words[i / 64] |= std::uint64_t{is_marked} << (i % 64);
   }
-  return found;
 }
 
-std::uint32_t scalar_proven(const ProvenScalars& scalars, const KernelBlock& block) {
-  return each_element(block, [&](float weight, float m, float v, std::uint16_t current) {
+void scalar_proven(const ProvenScalars& scalars, const KernelBlock& block, MarkedBits& bits) {
+  each_element(block, bits, [&](float weight, float m, float v, std::uint16_t current) {
     return must_mark(proven_interval(scalars, weight, m, v), current);
   });
 }
 
-std::uint32_t scalar_margin(const MarginScalars& scalars, const KernelBlock& block) {
+void scalar_margin(const MarginScalars& scalars, const KernelBlock& block, MarkedBits& bits) {
   const InversionScalars inversion{scalars.step_size, scalars.bc2, scalars.epsilon, scalars.decay};
-  return each_element(block, [&](float weight, float m, float v, std::uint16_t current) {
+  each_element(block, bits, [&](float weight, float m, float v, std::uint16_t current) {
     return bf16_changed(invert_adamw(inversion, weight, m, v), current, scalars.margin);
   });
 }

@@ -20,11 +20,11 @@ using Words = typename V::Words;
 template <class V>
 using Mask = typename V::Mask;
 
-// bf16 bits in the upper half of each word; the lower half is rubbish. NaN may give anything.
+// bf16 bits in the upper half of each word, 0 in the lower one. NaN may give anything.
 template <class V>
 inline Words<V> rounded(Words<V> bits) {
   const Words<V> last_kept = V::meet(V::upper_half(bits), V::word(1));
-  return V::add(V::add(bits, V::word(0x7FFF)), last_kept);
+  return V::meet(V::add(V::add(bits, V::word(0x7FFF)), last_kept), V::word(kUpperHalf));
 }
 
 template <class V>
@@ -41,7 +41,6 @@ inline Floats<V> magnitude_of(Floats<V> value) {
 template <class V>
 struct Extremes {
   Words<V> least_m = V::word(0xFFFFFFFF);  // As unsigned bits: 0 where an m is +0.
-  Words<V> most_radius = V::word(0);       // As unsigned bits: infinity and more where something is not finite.
   Floats<V> least_v = V::all(kProvenGreatestV);
   Floats<V> most_v = V::all(0.0F);
 };
@@ -50,47 +49,48 @@ template <class V>
 struct ProvenRule {
   explicit ProvenRule(const ProvenScalars& by) : scalars(by) {}
 
-  struct Estimate {
-    Floats<V> update;
-    Floats<V> back;
+  struct Interval {
+    Floats<V> along;  // w, seen from zero.
+    Floats<V> radius;
   };
 
-  [[gnu::always_inline]] inline Estimate estimate(Floats<V> p, Floats<V> m, Floats<V> v) const {
+  [[gnu::always_inline]] inline Interval interval(Floats<V> p, Floats<V> m, Floats<V> v, Floats<V> of_weight) const {
     const Floats<V> root = V::root(V::times(v, V::all(scalars.inverse_bc2)));
     const Floats<V> update = V::over(V::times(V::all(scalars.step_size), m), V::plus(root, V::all(scalars.epsilon)));
-    return {update, V::plus(update, V::times(V::all(scalars.growth), V::plus(p, update)))};
+    const Floats<V> back = V::plus(V::times(V::all(scalars.whole_growth), update), V::times(V::all(scalars.growth), p));
+    const Words<V> sign = V::meet(V::words(p), V::word(0x80000000));
+    const Floats<V> of_update = V::times(V::all(scalars.update_error), magnitude_of<V>(update));
+    return {V::floats(V::differ(V::words(back), sign)), V::plus(of_update, of_weight)};
   }
 
-  // Sign bit of each element that must be sent, if its interval is one.
-  [[gnu::always_inline]] inline Words<V> leaves_cell(Floats<V> lo, Floats<V> hi, Words<V> current) const {
-    const Words<V> below = V::distance(V::subtract(V::words(lo), current));
-    const Words<V> above = V::distance(V::subtract(V::words(hi), current));
-    return V::add(V::larger(below, above), V::word(0x7FFF8000));
+  // must_mark(). `inner` are the bits of where the cell ends towards zero.
+  [[gnu::always_inline]] inline Mask<V> leaves_cell(const Interval& at, Floats<V> size, Words<V> cell,
+                                                    Words<V> inner) const {
+    const Floats<V> outwards = V::minus(V::floats(V::add(cell, V::word(0x8000))), size);
+    const Floats<V> inwards = V::minus(size, V::floats(inner));
+    return V::either(V::is_not_below(V::plus(at.along, at.radius), outwards),
+                     V::is_not_below(V::minus(at.radius, at.along), inwards));
   }
 
-  // Where every m is another than +0, v is in its range and everything finite: half the work.
+  // Where every m is another than +0 and every v in its range: less work, and right for zeros too, because their radius
+  // is more than their cell.
   [[gnu::always_inline]] inline std::uint32_t usual(Floats<V> p, Floats<V> m, Floats<V> v, Words<V> current,
                                                     Extremes<V>& seen) const {
-    const Estimate by = estimate(p, m, v);
-    const Floats<V> of_weight = V::times(V::all(scalars.moved_error), magnitude_of<V>(p));
-    const Floats<V> of_update = V::times(V::all(scalars.update_error), magnitude_of<V>(by.update));
-    const Floats<V> radius = V::plus(V::plus(of_weight, of_update), V::all(kProvenFloor));
+    const Floats<V> size = magnitude_of<V>(p);
+    const Words<V> cell = V::meet(current, V::word(0x7FFFFFFF));
     seen.least_m = V::smaller(seen.least_m, V::words(m));
-    seen.most_radius = V::larger(seen.most_radius, V::words(radius));
     seen.least_v = V::least(v, seen.least_v);
     seen.most_v = V::most(v, seen.most_v);
-    const Floats<V> lo = V::plus(p, V::minus(by.back, radius));
-    const Floats<V> hi = V::plus(p, V::plus(by.back, radius));
-    return V::signs(leaves_cell(lo, hi, current));
+    const Floats<V> of_weight = V::plus(V::times(V::all(scalars.moved_error), size), V::all(kProvenFloor));
+    return V::lanes(leaves_cell(interval(p, m, v, of_weight), size, cell, V::subtract(cell, V::word(0x8000))));
   }
 
-  // Whether usual() was right for all elements seen.
+  // Whether usual() was right for all elements seen. A NaN of v marks in usual() as well.
   [[gnu::always_inline]] inline bool was_usual(const Extremes<V>& seen) const {
     const Mask<V> m_is_zero = V::equal(seen.least_m, V::word(0));
-    const Mask<V> is_finite = V::equal(V::smaller(seen.most_radius, V::word(kInfinityBits - 1)), seen.most_radius);
     const Mask<V> v_fits =
         V::both(V::at_most(V::all(scalars.least_v), seen.least_v), V::at_most(seen.most_v, V::all(kProvenGreatestV)));
-    return V::lanes(V::either(m_is_zero, V::inverse(V::both(is_finite, v_fits)))) == 0;
+    return V::lanes(V::either(m_is_zero, V::inverse(v_fits))) == 0;
   }
 
   // Whether each element must be sent, whatever it is.
@@ -98,19 +98,17 @@ struct ProvenRule {
     const Mask<V> is_still = V::equal(V::words(m), V::word(0));
     const Floats<V> least_v = V::select(is_still, V::all(0.0F), V::all(scalars.least_v));
     const Mask<V> is_inside = V::both(V::at_most(least_v, v), V::at_most(v, V::all(kProvenGreatestV)));
-    const Estimate by = estimate(p, m, v);
     const Floats<V> size = magnitude_of<V>(p);
     const Floats<V> floor = V::all(kProvenFloor);
     const Floats<V> decayed = V::plus(V::plus(size, size), V::all(scalars.zero_floor));
     const Floats<V> underflow = V::select(is_still, V::least(decayed, floor), floor);
-    const Floats<V> of_weight =
-        V::times(V::select(is_still, V::all(scalars.still_error), V::all(scalars.moved_error)), size);
-    const Floats<V> of_update = V::times(V::all(scalars.update_error), magnitude_of<V>(by.update));
-    const Floats<V> radius = V::plus(V::plus(of_weight, of_update), underflow);
-    const Floats<V> lo = V::plus(p, V::minus(by.back, radius));
-    const Floats<V> hi = V::plus(p, V::plus(by.back, radius));
-    const Mask<V> is_interval = V::both(is_inside, V::at_most(lo, hi));
-    return V::signs(leaves_cell(lo, hi, current)) | V::lanes(V::inverse(is_interval));
+    const Floats<V> error = V::select(is_still, V::all(scalars.still_error), V::all(scalars.moved_error));
+    const Floats<V> of_weight = V::plus(V::times(error, size), underflow);
+    const Words<V> cell = V::meet(current, V::word(0x7FFFFFFF));
+    const Words<V> inner =
+        V::select(V::equal(cell, V::word(0)), V::word(0x80000001), V::subtract(cell, V::word(0x8000)));
+    const Mask<V> leaves = leaves_cell(interval(p, m, v, of_weight), size, cell, inner);
+    return V::lanes(V::either(leaves, V::inverse(is_inside)));
   }
 
   ProvenScalars scalars;  // A copy, so that stores cannot change it.
@@ -128,7 +126,7 @@ struct MarginRule {
     const Floats<V> old = scalars.decay == 1.0F ? sum : V::over(sum, V::all(scalars.decay));
     const Words<V> now = canonical<V>(p, current);
     const Words<V> then = canonical<V>(old, rounded<V>(V::words(old)));
-    return V::lanes(V::either(V::any_of(V::differ(then, now), kUpperHalf), is_near(old, now)));
+    return V::lanes(V::either(V::inverse(V::equal(then, now)), is_near(old, now)));
   }
 
   // near_rounding_boundary().
@@ -151,79 +149,53 @@ struct MarginRule {
   MarginScalars scalars;
 };
 
-// The block's elements from i on, of which `valid` are looked at.
-template <class V>
-struct Elements {
-  Floats<V> p, m, v;
-  Words<V> current;  // bf16 bits in the upper half; of NaN, anything.
-};
-
-template <class V>
-[[gnu::always_inline]] inline Elements<V> elements_at(const KernelBlock& block, std::uint32_t i) {
-  const Floats<V> p = V::load(block.weights + i);
-  return {p, V::load(block.exp_avg + i), V::load(block.exp_avg_sq + i),
-          V::meet(rounded<V>(V::words(p)), V::word(kUpperHalf))};
-}
-
-template <class V>
-[[gnu::always_inline]] inline Words<V> places_from(std::uint32_t i) {
-  return V::add(V::counting(), V::word(i));
-}
-
-// Each element by rule.marks(), with canonical NaNs. Returns how many are marked by now.
+// Each element by rule.marks(), from begin on; the last ones need not fill a vector.
 template <class V, class Rule>
-[[gnu::always_inline]] inline std::uint32_t find_each(const Rule& rule, const KernelBlock& block, std::uint32_t begin,
-                                                      std::uint32_t end, std::uint32_t found) {
-  for (std::uint32_t i = begin; i < end; i += V::kWidth) {
-    const Elements<V> at = elements_at<V>(block, i);
-    const Words<V> packed = V::join(canonical<V>(at.p, at.current), places_from<V>(i));
-    found += V::store_packed(rule.marks(at.p, at.m, at.v, at.current), packed, block.marked + found);
+[[gnu::always_inline]] inline void find_each(const Rule& rule, const KernelBlock& block, std::uint32_t begin,
+                                             std::uint32_t end, MarkedBits& bits) {
+  std::uint32_t i = begin;
+  for (; i + V::kWidth <= end; i += V::kWidth) {
+    const Floats<V> p = V::load(block.weights + i);
+    V::put(bits, i, rule.marks(p, V::load(block.exp_avg + i), V::load(block.exp_avg_sq + i), rounded<V>(V::words(p))));
   }
-  return found;
+  if (i == end) return;
+  const std::uint32_t rest = end - i;
+  const Floats<V> p = V::load_some(block.weights + i, rest);
+  const std::uint32_t marked = rule.marks(p, V::load_some(block.exp_avg + i, rest),
+                                          V::load_some(block.exp_avg_sq + i, rest), rounded<V>(V::words(p)));
+  V::put(bits, i, marked & ((1U << rest) - 1));
 }
 
-// What is left when whole vectors are done.
-template <class V, class Rule>
-[[gnu::always_inline]] inline std::uint32_t find_rest(const Rule& rule, const KernelBlock& block, std::uint32_t begin,
-                                                      std::uint32_t found) {
-  const std::uint32_t rest = block.count - begin;
-  if (rest == 0) return found;
-  const Floats<V> p = V::load_some(block.weights + begin, rest);
-  const Words<V> current = V::meet(rounded<V>(V::words(p)), V::word(kUpperHalf));
-  const std::uint32_t marked =
-      rule.marks(p, V::load_some(block.exp_avg + begin, rest), V::load_some(block.exp_avg_sq + begin, rest), current);
-  const Words<V> packed = V::join(canonical<V>(p, current), places_from<V>(begin));
-  return found + V::store_packed(marked & ((1U << rest) - 1), packed, block.marked + found);
+// The last word may be filled in part.
+inline void clear_last(const KernelBlock& block, MarkedBits& bits) {
+  if (block.count % 64 != 0) bits.words[block.count / 64] = 0;
 }
 
 template <class V>
-[[gnu::always_inline]] inline std::uint32_t find_by_margin(const MarginScalars& scalars, const KernelBlock& block) {
-  const MarginRule<V> rule(scalars);
-  const std::uint32_t whole = block.count / V::kWidth * V::kWidth;
-  return find_rest<V>(rule, block, whole, find_each<V>(rule, block, 0, whole, 0));
+[[gnu::always_inline]] inline void find_by_margin(const MarginScalars& scalars, const KernelBlock& block,
+                                                  MarkedBits& bits) {
+  clear_last(block, bits);
+  find_each<V>(MarginRule<V>(scalars), block, 0, block.count, bits);
 }
 
 // Takes the usual way first, a stretch at a time, and the other one for stretches that turn out not to be usual.
 template <class V>
-[[gnu::always_inline]] inline std::uint32_t find_by_proof(const ProvenScalars& scalars, const KernelBlock& block) {
+[[gnu::always_inline]] inline void find_by_proof(const ProvenScalars& scalars, const KernelBlock& block,
+                                                 MarkedBits& bits) {
   constexpr std::uint32_t kStretch = 256;
+  clear_last(block, bits);
   const ProvenRule<V> rule(scalars);
-  const std::uint32_t whole = block.count / V::kWidth * V::kWidth;
-  std::uint32_t found = 0;
-  for (std::uint32_t begin = 0; begin < whole; begin += kStretch) {
-    const std::uint32_t end = begin + kStretch < whole ? begin + kStretch : whole;
+  std::uint32_t begin = 0;
+  for (; begin + kStretch <= block.count; begin += kStretch) {
     Extremes<V> seen;
-    Words<V> places = places_from<V>(begin);
-    std::uint32_t now = found;
-    for (std::uint32_t i = begin; i < end; i += V::kWidth) {
-      const Elements<V> at = elements_at<V>(block, i);
-      now += V::store_packed(rule.usual(at.p, at.m, at.v, at.current, seen), V::join(at.current, places),
-                             block.marked + now);
-      places = V::add(places, V::word(V::kWidth));
+    for (std::uint32_t i = begin; i < begin + kStretch; i += V::kWidth) {
+      const Floats<V> p = V::load(block.weights + i);
+      V::put(bits, i,
+             rule.usual(p, V::load(block.exp_avg + i), V::load(block.exp_avg_sq + i), rounded<V>(V::words(p)), seen));
     }
-    found = rule.was_usual(seen) ? now : find_each<V>(rule, block, begin, end, found);
+    if (!rule.was_usual(seen)) find_each<V>(rule, block, begin, begin + kStretch, bits);
   }
-  return find_rest<V>(rule, block, whole, found);
+  find_each<V>(rule, block, begin, block.count, bits);
 }
 
 }  // namespace
