@@ -21,6 +21,7 @@ MAY_INCLUDE = {
     "engine/port": ["engine/base"],
     "engine/delta": ["engine/base", "engine/port"],
     "engine/delta/cpu": ["engine/base", "engine/port", "engine/delta"],
+    "engine/delta/cuda": ["engine/base", "engine/delta"],
     "engine/algo": ["engine/base", "engine/port"],
     "engine/config": ["engine/base", "engine/port"],
     "engine/proto": BELOW_PROTO,
@@ -48,7 +49,8 @@ VALUE_HEADERS = {("engine/proto", "engine/port"): ["engine/port/types.h", "engin
 # Heavy headers -> the files that may include them. Each costs seconds a file to compile, or ties us to a platform.
 HEAVY_HEADERS = [
     (r"torch/|ATen/|c10/", ["engine/real/accel/*.cpp"]),
-    (r"cuda|cublas|cudnn", ["engine/real/accel/*.cpp", "engine/real/accel/*.cu", "engine/delta/cuda/*.cu"]),
+    (r"cuda|cublas|cudnn|cub/|thrust/", ["engine/real/accel/*.cpp", "engine/real/accel/*.cu", "engine/delta/cuda/*.cu",
+                                         "engine/delta/cuda/*.cuh", "tests/cuda/*", "bench/cuda/*"]),
     (r"nccl", ["engine/real/accel/*.cpp"]),
     (r"gloo/", ["engine/real/accel/*.cpp", "bench/transport_bench.cpp"]),
     (r"asio", ["engine/real/host/*.cpp"]),

@@ -4,13 +4,13 @@
 #   scripts/test.sh                                 every stage
 #   AREAL_TEST_STAGES=check,fast scripts/test.sh    only these
 #
-# Stages: check, build, fast, exits, objects, asan, core, tidy. The last line is `N passed, N failed[, N skipped]`, counting
+# Stages: check, build, fast, exits, objects, asan, core, cuda, tidy. The last line is `N passed, N failed[, N skipped]`, counting
 # each case of ctest and each stage; the exit status is 1 if anything failed. Logs lie in build/test-logs.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 . scripts/build_steps.sh
 
-readonly kStages="check build fast exits objects asan core tidy"
+readonly kStages="check build fast exits objects asan core cuda tidy"
 readonly kTidySeconds=${AREAL_TIDY_SECONDS:-180}  # Files that clang-tidy has not reached by then are counted, not read.
 readonly kScenarioSeconds=120
 wanted=${AREAL_TEST_STAGES:-$kStages}
@@ -129,6 +129,22 @@ stage_core() {
   status=$?
   cat "$out"
   detail=$(tail -n 1 "$out")
+  return $status
+}
+
+# The device code builds; its tests run as far as there is a device. It needs nvcc.
+stage_cuda() {
+  if [ ! -x /usr/local/cuda/bin/nvcc ] && ! command -v nvcc >/dev/null; then
+    detail="no nvcc"
+    return 77
+  fi
+  configure_and_build build/cuda all --preset cuda || { detail="no build"; return 1; }
+  local status lines=$logs/ctest-cuda.log
+  ctest --preset cuda --no-tests=error >"$lines" 2>&1
+  status=$?
+  cat "$lines"
+  detail="built, $(grep -cE ' Passed +[0-9.]+ sec' "$lines") passed"
+  grep -q '\*\*\*Skipped' "$lines" && detail+=", skipped: no device"
   return $status
 }
 

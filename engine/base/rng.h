@@ -29,7 +29,17 @@ class Rng {
   std::array<std::uint64_t, 4> state_{};
 };
 
-// One well-mixed word from two: splitmix64's finaliser. For tables and pseudo-data, not for draws.
-std::uint64_t mix_words(std::uint64_t a, std::uint64_t b);
+// splitmix64's finaliser and its increment.
+inline constexpr std::uint64_t kGoldenWord = 0x9E3779B97F4A7C15ULL;
+constexpr std::uint64_t finalise_word(std::uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
+  return z ^ (z >> 31);
+}
+
+// One well-mixed word from two. For tables and pseudo-data, not for draws. In line, so that devices have it too.
+constexpr std::uint64_t mix_words(std::uint64_t a, std::uint64_t b) {
+  return finalise_word((a + kGoldenWord) ^ finalise_word(b + kGoldenWord));
+}
 
 }  // namespace areal

@@ -2,13 +2,15 @@
 //
 // All start from the weight before and the moments after; they differ in how they round, so one step has many right
 // results. What inverts a step must fit all of them (proven_bound.h). Contraction, which a compiler may or may not do,
-// is written out with std::fma. For tests and measurements; the simulator takes the step of adamw.h. Pure functions.
+// is written out with std::fma; device compilers must be told not to contract on their own. For tests and measurements;
+// the simulator takes the step of adamw.h. Pure functions.
 #pragma once
 #include <array>
 #include <cmath>
 #include <cstdint>
 
 #include "engine/delta/adamw.h"
+#include "engine/delta/host_device.h"
 
 namespace areal::delta {
 
@@ -52,7 +54,7 @@ struct OrderScalars {
 OrderScalars order_scalars(const AdamWSettings& settings, std::uint64_t t);
 
 template <Contraction contraction>
-inline float added_product(float a, float b, float c) {
+AREAL_HOST_DEVICE inline float added_product(float a, float b, float c) {
   if constexpr (contraction == Contraction::kOff) {
     return a * b + c;
   } else {
@@ -62,7 +64,7 @@ inline float added_product(float a, float b, float c) {
 
 // The weight after the step.
 template <StepOrder order, Contraction contraction>
-inline float stepped_weight(const OrderScalars& by, float weight, float m, float v) {
+AREAL_HOST_DEVICE inline float stepped_weight(const OrderScalars& by, float weight, float m, float v) {
   constexpr Contraction kFirst = contraction == Contraction::kOther ? Contraction::kOff : contraction;
   const float denominator = std::sqrt(v) / by.root_bc2 + by.epsilon;
   if constexpr (order == StepOrder::kTorch) {
@@ -85,8 +87,9 @@ inline float stepped_weight(const OrderScalars& by, float weight, float m, float
     const float inverse = 1.0F / added_product<kFirst>(std::sqrt(v), by.reciprocal_root, by.epsilon);
     if constexpr (contraction == Contraction::kOther) {
       return std::fma(-(by.step_size * m), inverse, weight * by.decay);
+    } else {
+      return added_product<contraction>(weight, by.decay, -((by.step_size * m) * inverse));
     }
-    return added_product<contraction>(weight, by.decay, -((by.step_size * m) * inverse));
   }
 }
 

@@ -12,7 +12,7 @@
 namespace areal::delta {
 
 // What is the same for every value of an element; worth keeping if the element is digested often.
-inline std::uint64_t element_key(std::uint32_t tensor, std::uint64_t global_index) {
+constexpr std::uint64_t element_key(std::uint32_t tensor, std::uint64_t global_index) {
   return mix_words(tensor, global_index);
 }
 
@@ -30,23 +30,23 @@ constexpr Digest128 digest_of_key(std::uint64_t key, std::uint32_t bits) {
   return {.high = folded ^ (folded >> 32), .low = low};
 }
 
-inline Digest128 element_digest(std::uint32_t tensor, std::uint64_t global_index, std::uint32_t bits) {
+constexpr Digest128 element_digest(std::uint32_t tensor, std::uint64_t global_index, std::uint32_t bits) {
   return digest_of_key(element_key(tensor, global_index), bits);
 }
 
 // A DigestSum for hot loops: adds in line, and adds the same member several times at once.
 class ElementSum {
  public:
-  void add(const Digest128& member) { total_ += widen(member); }
-  void add(const Digest128& member, std::uint32_t times) { total_ += widen(member) * times; }
-  void remove(const Digest128& member) { total_ -= widen(member); }
-  [[nodiscard]] Digest128 digest() const {
+  constexpr void add(const Digest128& member) { total_ += widen(member); }
+  constexpr void add(const Digest128& member, std::uint32_t times) { total_ += widen(member) * times; }
+  constexpr void remove(const Digest128& member) { total_ -= widen(member); }
+  [[nodiscard]] constexpr Digest128 digest() const {
     return {.high = static_cast<std::uint64_t>(total_ >> 64), .low = static_cast<std::uint64_t>(total_)};
   }
 
  private:
-  __extension__ using Wide = unsigned __int128;
-  static Wide widen(const Digest128& digest) { return (Wide{digest.high} << 64) | digest.low; }
+  __extension__ typedef unsigned __int128 Wide;  // NOLINT(modernize-use-using): nvcc knows this form alone
+  static constexpr Wide widen(const Digest128& digest) { return (Wide{digest.high} << 64) | digest.low; }
 
   Wide total_ = 0;
 };

@@ -19,12 +19,14 @@ endif()
 
 add_library(areal_flags INTERFACE)
 target_include_directories(areal_flags INTERFACE ${CMAKE_SOURCE_DIR})
-target_compile_options(areal_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wdate-time -Werror
-  -ffp-contract=off -fno-fast-math -fno-omit-frame-pointer -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+target_compile_options(areal_flags INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wconversion;-Wshadow;-Wdate-time;-Werror>"
+  "$<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off;-fno-fast-math;-fno-omit-frame-pointer>"
+  "$<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=>")
 # clang-19 warns of libstdc++ 12's own use of get_temporary_buffer inside std::stable_sort; g++ 12 warns falsely of
 # overlapping copies inside std::string (GCC bug 105651).
-target_compile_options(areal_flags INTERFACE $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+target_compile_options(areal_flags INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-deprecated-declarations>
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)
 if(AREAL_SANITIZE)
   string(REPLACE ";" "," areal_sanitizers "${AREAL_SANITIZE}")
   target_compile_options(areal_flags INTERFACE -fsanitize=${areal_sanitizers} -fno-sanitize-recover=all)

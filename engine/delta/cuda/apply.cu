@@ -1,0 +1,179 @@
+// Kernels over lists of entries: each warp takes 256 that follow each other, in rows of 32, so that neighbours in a
+// sorted list are written together.
+#include <cuda_runtime.h>
+
+#include "engine/delta/bf16.h"
+#include "engine/delta/cuda/apply.h"
+#include "engine/delta/cuda/chunk_walk.cuh"
+
+namespace areal::delta::cuda {
+namespace {
+
+constexpr std::uint32_t kThreads = 256;
+constexpr std::uint32_t kRows = 8;
+constexpr std::uint32_t kWarpEntries = kRows * kLanes;
+
+template <class Index>
+__device__ const Index* indices_of(const PatchList& list) {
+  if constexpr (sizeof(Index) == 4) return list.indices32;
+  if constexpr (sizeof(Index) == 8) return list.indices64;
+}
+
+// Calls act(entry number, tensor, index) for each entry, all of a warp's indices loaded first.
+template <class Index, class Act>
+__device__ void for_entries(const PatchList& list, const Act& act) {
+  const Index* indices = indices_of<Index>(list);
+  const std::uint64_t total = min(list.offsets[list.tensors], list.most);
+  const std::uint32_t lane = threadIdx.x % kLanes;
+  const std::uint64_t warp = (std::uint64_t{blockIdx.x} * kThreads + threadIdx.x) / kLanes;
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * (kThreads / kLanes) * kWarpEntries;
+  for (std::uint64_t start = warp * kWarpEntries; start < total; start += stride) {
+    Index loaded[kRows];
+#pragma unroll
+    for (std::uint32_t row = 0; row < kRows; ++row) {
+      const std::uint64_t entry = start + row * kLanes + lane;
+      loaded[row] = entry < total ? indices[entry] : Index{0};
+    }
+    std::uint32_t tensor = last_at_most(start, list.tensors, [&](std::uint32_t t) { return list.offsets[t]; });
+    std::uint64_t end = list.offsets[tensor + 1];
+#pragma unroll
+    for (std::uint32_t row = 0; row < kRows; ++row) {
+      const std::uint64_t entry = start + row * kLanes + lane;
+      if (entry >= total) continue;
+      while (entry >= end) end = list.offsets[++tensor + 1];
+      act(entry, tensor, loaded[row]);
+    }
+  }
+}
+
+template <class Index>
+__global__ void __launch_bounds__(kThreads)
+    apply_kernel(const ApplyTarget* targets, const __grid_constant__ PatchList list, std::uint64_t* refused) {
+  for_entries<Index>(list, [&](std::uint64_t entry, std::uint32_t tensor, Index index) {
+    const std::uint16_t value = list.values[entry];
+    const ApplyTarget target = targets[tensor];
+    if (static_cast<std::uint64_t>(index) < target.elements) {
+      target.weights[index] = value;
+    } else {
+      atomicAdd(reinterpret_cast<unsigned long long*>(refused), 1ULL);
+    }
+  });
+}
+
+template <class Index>
+__global__ void __launch_bounds__(kThreads)
+    refused_kernel(const ApplyTarget* targets, const __grid_constant__ PatchList list, std::uint64_t* refused) {
+  const Index* indices = indices_of<Index>(list);
+  for_entries<Index>(list, [&](std::uint64_t entry, std::uint32_t tensor, Index index) {
+    const bool is_first = entry == list.offsets[tensor];
+    const bool ascends = is_first || indices[entry - 1] < index;
+    if (static_cast<std::uint64_t>(index) >= targets[tensor].elements || !ascends) {
+      atomicAdd(reinterpret_cast<unsigned long long*>(refused), 1ULL);
+    }
+  });
+}
+
+template <class Index>
+__global__ void __launch_bounds__(kThreads)
+    gather_kernel(const GatherSource* sources, const __grid_constant__ PatchList list, std::uint16_t* values,
+                  std::uint64_t* refused) {
+  for_entries<Index>(list, [&](std::uint64_t entry, std::uint32_t tensor, Index index) {
+    const GatherSource source = sources[tensor];
+    std::uint16_t value = 0;
+    if (static_cast<std::uint64_t>(index) < source.elements) {
+      value = source.bf16 != nullptr ? source.bf16[index] : to_bf16(source.weights[index]);
+    } else {
+      atomicAdd(reinterpret_cast<unsigned long long*>(refused), 1ULL);
+    }
+    values[entry] = value;
+  });
+}
+
+// Units of 8 elements where both sides are aligned alike, single elements at the ends and elsewhere.
+__device__ void copy_piece(const std::uint16_t* source, std::uint16_t* target, std::uint32_t elements) {
+  const auto place = reinterpret_cast<std::uint64_t>(target);
+  const bool is_alike = reinterpret_cast<std::uint64_t>(source) % 16 == place % 16;
+  const auto ahead = static_cast<std::uint32_t>((16 - place % 16) % 16 / 2);
+  const std::uint32_t head = is_alike ? min(elements, ahead) : elements;
+  const std::uint32_t units = (elements - head) / 8;
+  const auto* from = reinterpret_cast<const uint4*>(source + head);
+  auto* to = reinterpret_cast<uint4*>(target + head);
+  constexpr std::uint32_t kAtOnce = 4;
+  for (std::uint32_t i = threadIdx.x; i < units; i += kAtOnce * kThreads) {
+    uint4 loaded[kAtOnce];
+#pragma unroll
+    for (std::uint32_t k = 0; k < kAtOnce; ++k) {
+      if (i + k * kThreads < units) loaded[k] = __ldcs(from + i + k * kThreads);
+    }
+#pragma unroll
+    for (std::uint32_t k = 0; k < kAtOnce; ++k) {
+      if (i + k * kThreads < units) __stcs(to + i + k * kThreads, loaded[k]);
+    }
+  }
+  for (std::uint32_t i = threadIdx.x; i < head; i += kThreads) target[i] = source[i];
+  for (std::uint32_t i = head + units * 8 + threadIdx.x; i < elements; i += kThreads) target[i] = source[i];
+}
+
+__global__ void __launch_bounds__(kThreads)
+    copy_kernel(const DenseCopy* copies, std::uint32_t count, std::uint64_t chunks) {
+  for_chunks(copies, count, chunks,
+             [&](const DenseCopy& copy, std::uint32_t /*which*/, std::uint64_t first, std::uint32_t elements) {
+               copy_piece(copy.source + first, copy.target + first, elements);
+             });
+}
+
+std::uint32_t blocks_of(const PatchList& list) { return blocks_for(list.most, kThreads * kRows); }
+
+Status check_list(const PatchList& list) {
+  const bool has_indices = (list.indices32 != nullptr) != (list.indices64 != nullptr);
+  if (list.offsets == nullptr) return Error{Errc::kInvalid, "a list without offsets"};
+  if (list.most > 0 && !has_indices) return Error{Errc::kInvalid, "one list of indices, please"};
+  return Unit{};
+}
+
+}  // namespace
+
+Status apply_sparse(const ApplyTarget* targets, const PatchList& patch, std::uint64_t* refused, Stream stream) {
+  AREAL_TRY(check_list(patch));
+  if (patch.tensors == 0 || patch.most == 0) return Unit{};
+  const std::uint32_t blocks = blocks_of(patch);
+  if (patch.indices32 != nullptr) {
+    apply_kernel<std::int32_t><<<blocks, kThreads, 0, stream>>>(targets, patch, refused);
+  } else {
+    apply_kernel<std::int64_t><<<blocks, kThreads, 0, stream>>>(targets, patch, refused);
+  }
+  return last_error("apply");
+}
+
+Status count_refused(const ApplyTarget* targets, const PatchList& patch, std::uint64_t* refused, Stream stream) {
+  AREAL_TRY(check_list(patch));
+  if (patch.tensors == 0 || patch.most == 0) return Unit{};
+  const std::uint32_t blocks = blocks_of(patch);
+  if (patch.indices32 != nullptr) {
+    refused_kernel<std::int32_t><<<blocks, kThreads, 0, stream>>>(targets, patch, refused);
+  } else {
+    refused_kernel<std::int64_t><<<blocks, kThreads, 0, stream>>>(targets, patch, refused);
+  }
+  return last_error("check of a patch");
+}
+
+Status copy_dense(const DenseCopy* copies, std::uint32_t count, std::uint64_t chunks, Stream stream) {
+  if (chunks == 0) return Unit{};
+  copy_kernel<<<blocks_for(chunks, 1), kThreads, 0, stream>>>(copies, count, chunks);
+  return last_error("dense copy");
+}
+
+Status gather_values(const GatherSource* sources, const PatchList& list, std::uint16_t* values, std::uint64_t* refused,
+                     Stream stream) {
+  AREAL_TRY(check_list(list));
+  if (list.tensors == 0 || list.most == 0) return Unit{};
+  const std::uint32_t blocks = blocks_of(list);
+  if (list.indices32 != nullptr) {
+    gather_kernel<std::int32_t><<<blocks, kThreads, 0, stream>>>(sources, list, values, refused);
+  } else {
+    gather_kernel<std::int64_t><<<blocks, kThreads, 0, stream>>>(sources, list, values, refused);
+  }
+  return last_error("gather");
+}
+
+}  // namespace areal::delta::cuda

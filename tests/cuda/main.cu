@@ -1,0 +1,26 @@
+// Tests that need a device. Says "skipped: no device" and succeeds where there is none.
+//
+//   delta_gpu_test            all
+//   delta_gpu_test --small    without what takes much time or memory, as for compute-sanitizer
+#include <cstring>
+
+#include "tests/cuda/device_array.h"
+#include "tests/cuda/expect.h"
+
+void test_detect(std::size_t steps);  // Of so many optimizer steps.
+void test_apply();
+void test_scan();
+void test_large();
+
+int main(int argc, char** argv) {
+  if (!areal::tests::has_device()) {
+    std::printf("skipped: no device\n");
+    return 0;
+  }
+  const bool is_small = argc > 1 && std::strcmp(argv[1], "--small") == 0;
+  test_detect(is_small ? 1 : 100);
+  test_apply();
+  test_scan();
+  if (!is_small) test_large();
+  return areal::tests::finish();
+}
