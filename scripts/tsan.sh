@@ -20,7 +20,7 @@ while [ $# -gt 0 ]; do
 done
 readonly kStepSeconds=1200
 build=build/tsan logs=$PWD/build/test-logs/tsan
-for target in areal-node areal-sim gloo_test host_test replay_test; do
+for target in areal-node areal-sim gloo_test real_contract_test host_test replay_test; do
   configure_and_build "$build" "$target" --preset tsan || { echo "0 passed, 1 failed"; exit 1; }
 done
 rm -rf "$logs" && mkdir -p "$logs"
@@ -51,6 +51,7 @@ step() {
 
 step host "$build/tests/unit/host_test"
 step gloo "$build/tests/contract/gloo_test"
+step contract "$build/tests/contract/real_contract_test"
 step replay "$build/tests/replay/replay_test"
 step real "$build/areal-sim" real scenarios/real_small.yaml --backend gloo --seed "$seed" --quiet
 step chaos scripts/real_chaos.sh --build "$build" --kills "$kills" --seed "$seed"

@@ -10,20 +10,20 @@
 namespace areal::test {
 namespace {
 
-const Implementation kRealRoom{"real_room", make_real_room};
+const Implementation real_room{"real_room", make_real_room};
 
 std::string name_of(const testing::TestParamInfo<Implementation>& info) { return info.param.name; }
 
 }  // namespace
 
-INSTANTIATE_TEST_SUITE_P(Real, ClockContract, testing::Values(kRealRoom), name_of);
-INSTANTIATE_TEST_SUITE_P(Real, ExecutorContract, testing::Values(kRealRoom), name_of);
-INSTANTIATE_TEST_SUITE_P(Real, MessageContract, testing::Values(kRealRoom), name_of);
-INSTANTIATE_TEST_SUITE_P(Real, GroupContract, testing::Values(kRealRoom), name_of);
-INSTANTIATE_TEST_SUITE_P(Real, MemoryContract, testing::Values(kRealRoom), name_of);
-INSTANTIATE_TEST_SUITE_P(Real, StoreContract, testing::Values(kRealRoom), name_of);
-INSTANTIATE_TEST_SUITE_P(Real, ProcessContract, testing::Values(kRealRoom), name_of);
-INSTANTIATE_TEST_SUITE_P(Real, ComputeContract, testing::Values(kRealRoom), name_of);
+INSTANTIATE_TEST_SUITE_P(Real, ClockContract, testing::Values(real_room), name_of);
+INSTANTIATE_TEST_SUITE_P(Real, ExecutorContract, testing::Values(real_room), name_of);
+INSTANTIATE_TEST_SUITE_P(Real, MessageContract, testing::Values(real_room), name_of);
+INSTANTIATE_TEST_SUITE_P(Real, GroupContract, testing::Values(real_room), name_of);
+INSTANTIATE_TEST_SUITE_P(Real, MemoryContract, testing::Values(real_room), name_of);
+INSTANTIATE_TEST_SUITE_P(Real, StoreContract, testing::Values(real_room), name_of);
+INSTANTIATE_TEST_SUITE_P(Real, ProcessContract, testing::Values(real_room), name_of);
+INSTANTIATE_TEST_SUITE_P(Real, ComputeContract, testing::Values(real_room), name_of);
 
 }  // namespace areal::test
 

@@ -47,14 +47,14 @@ constexpr Duration kLook = 10_ms;
 constexpr std::array kSeats{Seat::kEngine, Seat::kTrainer, Seat::kOther, Seat::kGuard};
 
 const node::RoomPlan& room_plan() {
-  static const node::RoomPlan kPlan = [] {
+  static const node::RoomPlan once = [] {
     const config::ReadScenario read = config::read_scenario(std::string(kScenario), "port_contract.yaml");
     AREAL_CHECK(read.scenario.has_value());
     auto plan = node::plan_room(*read.scenario, {});
     AREAL_CHECK(plan.has_value());
     return std::move(*plan);
   }();
-  return kPlan;
+  return once;
 }
 
 NodeId node_of(Seat seat) {
@@ -120,7 +120,8 @@ class RealRoom final : public PortHarness {
     const SeatState& at = state(seat);
     std::vector<proto::Input> inputs;
     for (std::size_t i = 0; i < at.shown; ++i) {
-      if (at.told[i].slot == slot) inputs.push_back(*proto::input_of(at.told[i].what));
+      const auto input = proto::input_of(at.told[i].what);
+      if (input && at.told[i].slot == slot) inputs.push_back(*input);
     }
     return inputs;
   }
@@ -145,9 +146,9 @@ class RealRoom final : public PortHarness {
   }
   void kill(Seat seat) override {
     SeatState& at = state(seat);
+    if (at.process == nullptr) asks_.expect_exit(node(Seat::kGuard), at.node);
     ::kill(at.pid, SIGKILL);
     wait_until([&] { return !at.socket.is_open(); });
-    if (at.process == nullptr) asks_.expect_exit(node(Seat::kGuard), at.node);
     time_ = now();
   }
   void restart(Seat seat) override {
@@ -252,7 +253,7 @@ class RealRoom final : public PortHarness {
   bool look(Duration longest) {
     std::vector<pollfd> fds{{listener_.number(), POLLIN, 0}};
     for (const SeatState& at : seats_) fds.push_back({at.socket.number(), POLLIN, 0});  // -1 is passed over.
-    const timespec limit{0, static_cast<long>(longest.ns)};
+    const timespec limit{0, static_cast<decltype(timespec::tv_nsec)>(longest.ns)};
     if (::ppoll(fds.data(), fds.size(), &limit, nullptr) <= 0) return false;
     for (std::size_t i = 0; i < seats_.size(); ++i) {
       if (fds[i + 1].revents != 0) hear(seats_[i]);

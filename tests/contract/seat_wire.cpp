@@ -15,7 +15,11 @@ namespace {
 
 static_assert(std::is_trivially_copyable_v<SeatPacket>);
 
-host::Descriptor make_socket() { return host::Descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)); }
+host::Descriptor make_socket() {
+  host::Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  AREAL_CHECK(socket.is_open());
+  return socket;
+}
 
 sockaddr_un address_of(const std::filesystem::path& place) {
   sockaddr_un address{};
