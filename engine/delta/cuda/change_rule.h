@@ -42,7 +42,7 @@ struct ChangeRule {
   float reference_bc2 = 0;
   float reference_epsilon = 0;
   float reference_decay = 0;
-  std::uint32_t unused[3] = {0, 0, 0};
+  std::uint32_t unused[2] = {0, 0};
 };
 inline constexpr std::uint32_t kChangeRuleWords = 24;
 static_assert(sizeof(ChangeRule) == kChangeRuleWords * 4);
