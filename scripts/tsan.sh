@@ -20,7 +20,7 @@ while [ $# -gt 0 ]; do
 done
 readonly kStepSeconds=1200
 build=build/tsan logs=$PWD/build/test-logs/tsan
-for target in areal-node areal-sim gloo_test real_contract_test host_test replay_test; do
+for target in host_test gloo_test real_contract_test replay_test real_test; do
   configure_and_build "$build" "$target" --preset tsan || { echo "0 passed, 1 failed"; exit 1; }
 done
 rm -rf "$logs" && mkdir -p "$logs"
@@ -51,9 +51,10 @@ step() {
 
 step host "$build/tests/unit/host_test"
 step gloo "$build/tests/contract/gloo_test"
-step contract "$build/tests/contract/real_contract_test"
-step replay "$build/tests/replay/replay_test"
-step real "$build/areal-sim" real scenarios/real_small.yaml --backend gloo --seed "$seed" --quiet
+step ports "$build/tests/contract/real_contract_test"
+step replay "$build/tests/replay/replay_test" --gtest_filter=-*Slow*
+step real "$build/tests/real/real_test"
+step run "$build/areal-sim" real scenarios/real_small.yaml --backend gloo --seed "$seed" --quiet
 step chaos scripts/real_chaos.sh --build "$build" --kills "$kills" --seed "$seed"
 
 printf '\n%d passed, %d failed\n' "$passed" "$failed"

@@ -33,7 +33,7 @@ int fail(int status, const std::string& what) {
 }
 
 // Set by the handler of SIGTERM and SIGINT, which may run on any thread; looked at by the loop.
-std::atomic<bool> told_to_end{false};
+std::atomic<bool> told_to_end{false};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): a signal's
 static_assert(std::atomic<bool>::is_always_lock_free);
 void on_signal(int /*signal*/) { told_to_end = true; }
 
@@ -70,6 +70,7 @@ Result<std::unique_ptr<record::Recorder>> open_recorder(const NodeProgramOptions
   info.overrides.emplace_back("profile", "calm");
   info.overrides.emplace_back("backend", "gloo");
   std::vector<record::NodeRow> nodes;
+  nodes.reserve(room.nodes.size());
   for (const node::RoomNode& node : room.nodes) {
     nodes.push_back({node.id, node.name, std::string(to_text(node.role)), node.host, node::slot_names(room, node)});
   }
