@@ -89,6 +89,7 @@ std::vector<char> Mesh::own_addresses() const {
 
 // The address at which `peer` expects us.
 std::vector<char> Mesh::wait_for(const RendezvousStore& store, std::uint32_t peer) {
+  AREAL_CHECK(world_ > 1);
   std::optional<std::vector<char>> all;
   while (!(all = store.get(key_of(peer)))) {
     if (stopped_ || store.is_closed()) throw MeshFailure{port::Outcome::kAborted};
