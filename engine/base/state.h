@@ -38,7 +38,7 @@ class ShortWords {
 
  private:
   static constexpr std::size_t kInPlace = 256;
-  std::array<std::uint64_t, kInPlace> in_place_;  // Only the first size_ are set.
+  std::array<std::uint64_t, kInPlace> in_place_;  // NOLINT(cppcoreguidelines-pro-type-member-init): the first size_
   std::size_t size_ = 0;
   std::vector<std::uint64_t> rest_;  // All of them, once they are more than fit.
 };
