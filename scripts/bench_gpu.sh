@@ -3,6 +3,7 @@
 #
 #   scripts/bench_gpu.sh            results go to $OUT if it is set, else to bench/results
 #   scripts/bench_gpu.sh --quick    the sweep with 2^26 weights a setting instead of 2^31
+#   scripts/bench_gpu.sh --detect   the detector alone: build, its checks, its rows, the table; no peers, no sanitizer
 #
 # Needs a GPU of sm_90, nvcc, CMake and a C++ compiler; python3 with torch for the peers. Without a GPU it says "skipped:
 # no device" and exits 0. Exit status 1: something did not build, or a check did not hold. Takes about five minutes.
@@ -11,10 +12,19 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 results=${OUT:-bench/results}
 quick=()
+targets=()
+test_options=()
+only_detect=0
 case "${1:-}" in
   "") ;;
   --quick) quick=(--quick) ;;
-  *) echo "bench_gpu: unknown argument '$1'; usage: scripts/bench_gpu.sh [--quick]" >&2; exit 64 ;;
+  --detect)
+    only_detect=1
+    quick=(--only detect)
+    test_options=(--detect)
+    targets=(--target delta_gpu_bench delta_gpu_test delta_gpu_host_test)
+    ;;
+  *) echo "bench_gpu: unknown argument '$1'; usage: scripts/bench_gpu.sh [--quick | --detect]" >&2; exit 64 ;;
 esac
 
 if ! command -v nvidia-smi >/dev/null || ! nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
@@ -26,14 +36,14 @@ failed=0
 part() { printf '== %s (at %d s)\n' "$*" "$SECONDS"; }
 
 part build
-if ! cmake --preset cuda >"$results/build.log" 2>&1 || ! cmake --build --preset cuda -j "$(nproc)" >>"$results/build.log" 2>&1; then
+if ! cmake --preset cuda >"$results/build.log" 2>&1 || ! cmake --build --preset cuda -j "$(nproc)" "${targets[@]}" >>"$results/build.log" 2>&1; then
   tail -n 40 "$results/build.log"
   exit 1
 fi
 
 part checks
 build/cuda/tests/cuda/delta_gpu_host_test || failed=1
-timeout 100 build/cuda/tests/cuda/delta_gpu_test 2>&1 | tee "$results/checks.log" | tail -n 25
+timeout 100 build/cuda/tests/cuda/delta_gpu_test "${test_options[@]}" 2>&1 | tee "$results/checks.log" | tail -n 25
 status=${PIPESTATUS[0]}
 [ "$status" -eq 0 ] || failed=1
 if [ "$status" -eq 124 ]; then
@@ -47,8 +57,15 @@ timeout 120 build/cuda/bench/delta_gpu_bench --json "$results/delta_gpu.json" "$
 grep -E '^bench check .*holds NO' "$results/delta_gpu.log"
 tail -n 3 "$results/delta_gpu.log"
 
-part peers
 python3=$(command -v python3 || echo python3)
+if [ "$only_detect" -eq 1 ]; then
+  part table
+  "$python3" -B bench/peers/gpu_table.py "$results/delta_gpu.json" "$results/no-peers.json" | tee "$results/table.txt"
+  [ "$failed" -eq 0 ] || echo "bench_gpu: FAILED, see above"
+  exit "$failed"
+fi
+
+part peers
 timeout 120 "$python3" -B bench/peers/delta_torch_gpu.py --rates "$results/delta_gpu.json" --json "$results/delta_torch.json" \
   >"$results/delta_torch.log" 2>&1 || tail -n 20 "$results/delta_torch.log"
 

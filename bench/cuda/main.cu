@@ -1,6 +1,8 @@
 // The delta path on a device: what memory gives, the detector and CUB on the same data, patches, the sweep.
 //
-//   delta_gpu_bench [--json FILE] [--quick]     --quick: the sweep with 2^26 weights instead of 2^31
+//   delta_gpu_bench [--json FILE] [--quick] [--only detect]
+//     --quick        the sweep with 2^26 weights instead of 2^31
+//     --only detect  what memory gives, and the detector; nothing else
 //
 // Says "skipped: no device" and succeeds where there is none. Exit status 1: a check in the run did not hold.
 #include <cstring>
@@ -35,13 +37,17 @@ void describe_device(Report& report) {
 int main(int argc, char** argv) {
   std::string json;
   bool is_quick = false;
+  bool has_all = true;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--quick") == 0) {
       is_quick = true;
+    } else if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc && std::strcmp(argv[i + 1], "detect") == 0) {
+      has_all = false;
+      ++i;
     } else if (std::strcmp(argv[i], "--json") == 0 && i + 1 < argc) {
       json = argv[++i];
     } else {
-      std::printf("unknown argument '%s'; usage: delta_gpu_bench [--json FILE] [--quick]\n", argv[i]);
+      std::printf("unknown argument '%s'; usage: delta_gpu_bench [--json FILE] [--quick] [--only detect]\n", argv[i]);
       return 64;
     }
   }
@@ -59,9 +65,9 @@ int main(int argc, char** argv) {
     for (const Share& share : shares)
       report.add(Row("share", "marked").add("share", share.wanted).add("lr", share.learning_rate));
     measure_detect(report, workload, lists, shares, ceilings);
-    measure_cub(report, workload, lists, shares, ceilings);
-    measure_apply(report, workload, lists, shares, ceilings);
+    if (has_all) measure_cub(report, workload, lists, shares, ceilings);
+    if (has_all) measure_apply(report, workload, lists, shares, ceilings);
   }
-  sweep(report, is_quick ? 1ULL << 26 : 1ULL << 31);
+  if (has_all) sweep(report, is_quick ? 1ULL << 26 : 1ULL << 31);
   return report.failed() ? 1 : 0;
 }

@@ -75,7 +75,7 @@ struct RoughApproximate {
   float root_error = 0;
   float reciprocal_error = 0;
   [[nodiscard]] float root(float x) const {
-    if (x >= 0.0F && x < 0x1p-126F) return 0.0F;
+    if (std::fabs(x) < 0x1p-126F) return 0.0F;  // Of either sign: -1e-40 has a root here, and none by the rule.
     return std::sqrt(x) * (1.0F + root_error);
   }
   [[nodiscard]] float reciprocal(float x) const { return 1.0F / x * (1.0F + reciprocal_error); }

@@ -2,6 +2,7 @@
 //
 //   delta_gpu_test            all
 //   delta_gpu_test --small    without what takes much time or memory, as for compute-sanitizer
+//   delta_gpu_test --detect   the detector's alone
 #include <cstring>
 
 #include "tests/cuda/device_array.h"
@@ -18,9 +19,10 @@ int main(int argc, char** argv) {
     return 0;
   }
   const bool is_small = argc > 1 && std::strcmp(argv[1], "--small") == 0;
+  const bool is_detect = argc > 1 && std::strcmp(argv[1], "--detect") == 0;
   test_detect(is_small ? 1 : 100);
-  test_apply();
-  test_scan();
+  if (!is_detect) test_apply();
+  if (!is_detect) test_scan();
   if (!is_small) test_large();
   return areal::tests::finish();
 }

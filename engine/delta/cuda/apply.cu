@@ -19,8 +19,9 @@ __device__ const Index* indices_of(const PatchList& list) {
   if constexpr (sizeof(Index) == 8) return list.indices64;
 }
 
-// Calls act(entry number, tensor, index) for each entry, all of a warp's indices loaded first.
-template <class Index, class Act>
+// Calls act(entry number, tensor, index, value) for each entry. All of a warp's indices are loaded first, and its
+// values if `kHasValues`: behind a store, which might have changed them, each load would wait for the one before.
+template <class Index, bool kHasValues, class Act>
 __device__ void for_entries(const PatchList& list, const Act& act) {
   const Index* indices = indices_of<Index>(list);
   const std::uint64_t total = min(list.offsets[list.tensors], list.most);
@@ -29,10 +30,12 @@ __device__ void for_entries(const PatchList& list, const Act& act) {
   const std::uint64_t stride = std::uint64_t{gridDim.x} * (kThreads / kLanes) * kWarpEntries;
   for (std::uint64_t start = warp * kWarpEntries; start < total; start += stride) {
     Index loaded[kRows];
+    std::uint16_t values[kRows];
 #pragma unroll
     for (std::uint32_t row = 0; row < kRows; ++row) {
       const std::uint64_t entry = start + row * kLanes + lane;
-      loaded[row] = entry < total ? indices[entry] : Index{0};
+      loaded[row] = entry < total ? __ldcs(indices + entry) : Index{0};
+      values[row] = kHasValues && entry < total ? __ldcs(list.values + entry) : std::uint16_t{0};
     }
     std::uint32_t tensor = last_at_most(start, list.tensors, [&](std::uint32_t t) { return list.offsets[t]; });
     std::uint64_t end = list.offsets[tensor + 1];
@@ -41,7 +44,7 @@ __device__ void for_entries(const PatchList& list, const Act& act) {
       const std::uint64_t entry = start + row * kLanes + lane;
       if (entry >= total) continue;
       while (entry >= end) end = list.offsets[++tensor + 1];
-      act(entry, tensor, loaded[row]);
+      act(entry, tensor, loaded[row], values[row]);
     }
   }
 }
@@ -49,9 +52,10 @@ __device__ void for_entries(const PatchList& list, const Act& act) {
 template <class Index>
 __global__ void __launch_bounds__(kThreads)
     apply_kernel(const ApplyTarget* targets, const __grid_constant__ PatchList list, std::uint64_t* refused) {
-  for_entries<Index>(list, [&](std::uint64_t entry, std::uint32_t tensor, Index index) {
-    const std::uint16_t value = list.values[entry];
-    const ApplyTarget target = targets[tensor];
+  std::uint32_t target_of = 0;
+  ApplyTarget target = targets[0];
+  for_entries<Index, true>(list, [&](std::uint64_t /*entry*/, std::uint32_t tensor, Index index, std::uint16_t value) {
+    if (tensor != target_of) target = targets[target_of = tensor];
     if (static_cast<std::uint64_t>(index) < target.elements) {
       target.weights[index] = value;
     } else {
@@ -64,7 +68,7 @@ template <class Index>
 __global__ void __launch_bounds__(kThreads)
     refused_kernel(const ApplyTarget* targets, const __grid_constant__ PatchList list, std::uint64_t* refused) {
   const Index* indices = indices_of<Index>(list);
-  for_entries<Index>(list, [&](std::uint64_t entry, std::uint32_t tensor, Index index) {
+  for_entries<Index, false>(list, [&](std::uint64_t entry, std::uint32_t tensor, Index index, std::uint16_t /*value*/) {
     const bool is_first = entry == list.offsets[tensor];
     const bool ascends = is_first || indices[entry - 1] < index;
     if (static_cast<std::uint64_t>(index) >= targets[tensor].elements || !ascends) {
@@ -77,7 +81,7 @@ template <class Index>
 __global__ void __launch_bounds__(kThreads)
     gather_kernel(const GatherSource* sources, const __grid_constant__ PatchList list, std::uint16_t* values,
                   std::uint64_t* refused) {
-  for_entries<Index>(list, [&](std::uint64_t entry, std::uint32_t tensor, Index index) {
+  for_entries<Index, false>(list, [&](std::uint64_t entry, std::uint32_t tensor, Index index, std::uint16_t /*value*/) {
     const GatherSource source = sources[tensor];
     std::uint16_t value = 0;
     if (static_cast<std::uint64_t>(index) < source.elements) {

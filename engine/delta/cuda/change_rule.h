@@ -69,8 +69,9 @@ AREAL_HOST_DEVICE inline Screened screen(const ChangeRule& rule, float weight, f
   const auto apart = static_cast<std::int32_t>(float_bits(before) - current);
   const std::uint32_t distance = apart < 0 ? 0U - static_cast<std::uint32_t>(apart) : static_cast<std::uint32_t>(apart);
   const float size = proven::magnitude(weight);
-  // Written so that NaNs are not in range.
-  const bool in_range = size >= kScreenLeastWeight && size <= kScreenGreatestWeight && exp_avg_sq <= kProvenGreatestV;
+  // Written so that NaNs are not in range. A negative second moment, however small, has no root: devices flush it.
+  const bool in_range = size >= kScreenLeastWeight && size <= kScreenGreatestWeight && exp_avg_sq >= 0.0F &&
+                        exp_avg_sq <= kProvenGreatestV;
   if (in_range && distance < rule.equal_within) return Screened::kEqual;
   if (in_range && distance > rule.changed_beyond) return Screened::kChanged;
   return Screened::kUnsure;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/delta/cuda/detect.h"
-#include "engine/delta/cuda/detect_kinds.cuh"
+#include "engine/delta/cuda/detect_passes.cuh"
 
 namespace areal::delta::cuda {
 
@@ -23,17 +23,18 @@ struct DetectTableAccess {
 
 namespace {
 
-std::uint32_t tile_elements(Shape shape, bool is_snapshot) {
-  switch (shape) {
-    case Shape::kWide:
-      return is_snapshot ? WideSnapshot::kTile : WideInversion::kTile;
-    case Shape::kTwin:
-      return is_snapshot ? TwinSnapshot::kTile : TwinInversion::kTile;
-    case Shape::kDeep:
-      return is_snapshot ? DeepSnapshot::kTile : DeepInversion::kTile;
-  }
-  return 0;
-}
+// What a table's workspace holds, in this order; sizes in bytes, each a multiple of 8.
+struct Workspace {
+  explicit Workspace(std::uint64_t tiles)
+      : places(kGroupsMost * sizeof(std::uint64_t)),
+        counts(places + tiles * sizeof(std::uint64_t)),
+        marks(counts + (tiles + 1) / 2 * 2 * sizeof(std::uint32_t)),
+        all(marks + tiles * kTileWords * sizeof(std::uint32_t)) {}
+  std::size_t places;
+  std::size_t counts;
+  std::size_t marks;
+  std::size_t all;
+};
 
 template <class T>
 bool is_usable(const T* pointer) {
@@ -43,15 +44,12 @@ bool is_usable(const T* pointer) {
 
 template <class Kind>
 Status launch_kind(const DetectArguments& arguments, Stream stream) {
-  int device = 0;
-  int processors = 0;
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-  constexpr std::size_t kBytes = sizeof(DetectShared<Kind>);
-  static_assert(kBytes * Kind::kBlocks + 1024 * Kind::kBlocks <= 228 * 1024, "does not fit a multiprocessor");
-  cudaFuncSetAttribute(detect_kernel<Kind>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kBytes));
-  const std::uint32_t blocks = std::min(arguments.tile_count, static_cast<std::uint32_t>(processors) * Kind::kBlocks);
-  detect_kernel<Kind><<<std::max(blocks, 1U), (Kind::kWarps + 2) * kLanes, kBytes, stream>>>(arguments);
+  const std::uint32_t blocks = (arguments.tile_count - 1) / kTileWarps + 1;
+  const std::uint32_t groups = (arguments.tile_count - 1) / arguments.group_tiles + 1;
+  cudaMemsetAsync(arguments.groups, 0, groups * sizeof(std::uint64_t), stream);
+  look_kernel<Kind><<<blocks, kTileWarps * kLanes, 0, stream>>>(arguments);
+  place_kernel<<<groups, kPlaceThreads, 0, stream>>>(arguments);
+  write_kernel<Kind><<<blocks, kTileWarps * kLanes, 0, stream>>>(arguments);
   return last_error("detector");
 }
 
@@ -94,7 +92,7 @@ Status DetectTableAccess::fill(DetectTable& table, std::span<const TileTensor> t
     table.largest_tensor_ = std::max(table.largest_tensor_, tensor.elements);
     if (tensor.elements > 0) table.rules_ = std::max(table.rules_, tensor.rule + 1);
   }
-  Result<TilePlan> plan = plan_tiles(sizes, tile_elements(shape, is_snapshot));
+  Result<TilePlan> plan = plan_tiles(sizes, kTileElements);
   if (!plan) return std::move(plan).error();
   table.plan_ = std::move(plan).value();
   table.shape_ = shape;
@@ -102,9 +100,8 @@ Status DetectTableAccess::fill(DetectTable& table, std::span<const TileTensor> t
   AREAL_TRY(to_device(&table.tensors_, tensors.data(), tensors.size_bytes()));
   AREAL_TRY(to_device(&table.first_tiles_, table.plan_.first_tile.data(),
                       table.plan_.first_tile.size() * sizeof(std::uint32_t)));
-  const std::size_t bytes = sizeof(DetectState) + table.plan_.tiles() * sizeof(std::uint64_t);
+  const std::size_t bytes = Workspace(table.plan_.tiles()).all;
   if (cudaMalloc(&table.workspace_, bytes) != cudaSuccess) return last_error("detector's workspace");
-  cudaMemset(table.workspace_, 0, bytes);
   cudaDeviceSynchronize();
   return last_error("detector's workspace");
 }
@@ -120,8 +117,12 @@ Status DetectTableAccess::launch(const DetectTable& table, const ChangeRule* rul
   arguments.tensors = static_cast<const TileTensor*>(table.tensors_);
   arguments.first_tiles = static_cast<const std::uint32_t*>(table.first_tiles_);
   arguments.rules = rules;
-  arguments.state = static_cast<DetectState*>(table.workspace_);
-  arguments.counts = reinterpret_cast<std::uint64_t*>(arguments.state + 1);
+  const Workspace parts(table.plan_.tiles());
+  auto* workspace = static_cast<unsigned char*>(table.workspace_);
+  arguments.groups = reinterpret_cast<std::uint64_t*>(workspace);
+  arguments.places = reinterpret_cast<std::uint64_t*>(workspace + parts.places);
+  arguments.counts = reinterpret_cast<std::uint32_t*>(workspace + parts.counts);
+  arguments.marks = reinterpret_cast<std::uint32_t*>(workspace + parts.marks);
   arguments.indices32 = output.indices32;
   arguments.indices64 = output.indices64;
   arguments.values = output.values;
@@ -129,6 +130,7 @@ Status DetectTableAccess::launch(const DetectTable& table, const ChangeRule* rul
   arguments.capacity = output.capacity;
   arguments.tensor_count = table.plan_.tensors();
   arguments.tile_count = table.plan_.tiles();
+  arguments.group_tiles = std::max(kPlaceThreads, (table.plan_.tiles() - 1) / kGroupsMost + 1);
   return launch_shape(table.shape_, table.is_snapshot_, arguments, stream);
 }
 

@@ -1,13 +1,13 @@
-// Finds the changed elements of many tensors in one launch, and packs them in order.
+// Finds the changed elements of many tensors at once, and packs them in order.
 //
 // One pass over what the optimizer holds (12 bytes a weight), or over the weights and a copy of what was sent (4 bytes
 // a weight), gives for all tensors one after the other the ascending indices of changed elements, each counted from the
 // start of its tensor, and their bf16 bits. Where a tensor's part begins stands in device memory: nothing waits for the
 // host. The result depends on the input alone, not on the device or on how blocks were scheduled.
 //
-// Blocks take tiles by ticket. Each publishes its tile's count; the place of a tile is that of the block's tile before
-// plus the counts published between, so no block waits for a tile that has not been taken. Data comes through the bulk
-// copy engine, several tiles ahead; screening and packing of one tile and writing of the one before run meanwhile.
+// Three launches and a small memset, however many tensors: look (all bytes once; a bit an element and counts), place
+// (where each tile's changes go), write (indices, and values of the changed weights). No block waits for another. The
+// table holds what they hand on: 67 bytes for each 512 elements.
 //
 // Functions may be called from any host thread; calls that share a workspace must be in one stream's order. Device
 // pointers need their element's alignment and no more. A launch can be captured into a graph and replayed.
@@ -50,7 +50,8 @@ struct ChangeOutput {
   std::uint64_t* offsets = nullptr;
 };
 
-// How a launch is cut; results do not depend on it. kWide: one large block a multiprocessor; kTwin: two smaller ones.
+// How much a warp has on its way at once, and so how many of them fit; results do not depend on it. kWide: 8 rows of 32
+// elements (16 of a snapshot); kTwin: half, and more warps; kDeep: twice, and fewer warps.
 enum class Shape : std::uint8_t { kWide, kTwin, kDeep };
 
 // Tensors as a launch wants them, in device memory. Made once as long as pointers and sizes stay; move-only.
@@ -81,7 +82,7 @@ class DetectTable {
   std::uint32_t rules_ = 0;      // At least as many must be given to a launch.
   void* tensors_ = nullptr;      // Device.
   void* first_tiles_ = nullptr;  // Device.
-  void* workspace_ = nullptr;    // Device; counts of tiles, and what carries over from launch to launch.
+  void* workspace_ = nullptr;    // Device; marks and counts of the launch that runs.
 };
 
 // `rules` is a device pointer to `rule_count` rules; it is read by the launch, not by this call. Refuses a table of

@@ -1,116 +1,123 @@
-// What a tile is for each detector, and how a warp looks at its part of one.
+// What the detectors read of an element, and how they decide.
+//
+// A kind decides rows of 32 elements, `kRows` of them with all loads on their way at once, and gives each lane's
+// decisions as bits by row. Loads are single elements: 32 lanes beside each other need no alignment beyond theirs.
 #pragma once
+#include <cuda_runtime.h>
+
 #include <cstdint>
 
-#include "engine/delta/cuda/detect_block.cuh"
+#include "engine/delta/cuda/change_rule.h"
+#include "engine/delta/cuda/device_ops.cuh"
 
 namespace areal::delta::cuda {
 
-// Bits of the rows that hold an element for the lane whose first element is `first`.
-template <std::uint32_t kRows>
-__device__ inline std::uint32_t rows_inside(std::uint32_t first, std::uint32_t elements) {
-  if (first >= elements) return 0;
-  const std::uint32_t rows = (elements - first + kLanes - 1) / kLanes;
-  return rows >= kRows ? static_cast<std::uint32_t>((1ULL << kRows) - 1) : (1U << rows) - 1U;
-}
+inline constexpr std::uint32_t kArraysMost = 3;
+
+struct TileTensor {
+  const void* arrays[kArraysMost];
+  std::uint64_t elements;
+  std::uint32_t rule;
+  std::uint32_t unused;
+};
+
+// Decisions of one lane: bit r is its element of row r.
+struct RowBits {
+  std::uint32_t changed = 0;
+  std::uint32_t unsure = 0;
+};
 
 // Inverts the step: weights, first and second moments.
-template <std::uint32_t kTileElements, std::uint32_t kSlotCount, std::uint32_t kWarpCount, std::uint32_t kBlockCount>
+template <std::uint32_t kRowsAtOnce, std::uint32_t kBlockCount>
 struct Inversion {
-  using Element = float;
-  static constexpr std::uint32_t kArrays = 3;
-  static constexpr std::uint32_t kTile = kTileElements;
-  static constexpr std::uint32_t kSlots = kSlotCount;
-  static constexpr std::uint32_t kWarps = kWarpCount;
-  static constexpr std::uint32_t kBlocks = kBlockCount;  // On one multiprocessor.
+  static constexpr std::uint32_t kRows = kRowsAtOnce;
+  static constexpr std::uint32_t kBlocks = kBlockCount;  // On one multiprocessor, at least.
   static constexpr bool kHasRule = true;
 
-  // Looks at elements first, first + 32, ...; returns the changed ones' bits by row, and all rows' bf16 values.
-  template <std::uint32_t kRows>
-  static __device__ std::uint32_t look(const DetectShared<Inversion>& shared, std::uint32_t slot, std::uint32_t first,
-                                       std::uint32_t elements, std::uint32_t (&values)[kRows / 2]) {
-    const ChangeRule& rule = shared.rules[slot];
-    const float* weights = shared.array(slot, 0) + first;
-    const float* exp_avg = shared.array(slot, 1) + first;
-    const float* exp_avg_sq = shared.array(slot, 2) + first;
-    std::uint32_t changed = 0;
-    std::uint32_t unsure = 0;
+  // `first`: the lane's first element; `inside`: how many rows from there on have an element for it.
+  static __device__ RowBits look(const TileTensor& tensor, const ChangeRule& rule, std::uint64_t first,
+                                 std::uint32_t inside) {
+    const float* weights = static_cast<const float*>(tensor.arrays[0]) + first;
+    const float* exp_avg = static_cast<const float*>(tensor.arrays[1]) + first;
+    const float* exp_avg_sq = static_cast<const float*>(tensor.arrays[2]) + first;
+    float w[kRows];
+    float m[kRows];
+    float v[kRows];
+#pragma unroll
+    for (std::uint32_t row = 0; row < kRows; ++row) {
+      const bool is_inside = row < inside;
+      w[row] = is_inside ? __ldcs(weights + row * kLanes) : 0.0F;
+      m[row] = is_inside ? __ldcs(exp_avg + row * kLanes) : 0.0F;
+      v[row] = is_inside ? __ldcs(exp_avg_sq + row * kLanes) : 0.0F;
+    }
+    RowBits bits;
 #pragma unroll
     for (std::uint32_t row = 0; row < kRows; row += 2) {
-      const float low = weights[row * kLanes];
-      const float high = weights[(row + 1) * kLanes];
-      values[row / 2] = bf16_pair(low, high);
-      const std::uint32_t current[2] = {values[row / 2] << 16, values[row / 2] & 0xFFFF0000U};
-      const Screened pair[2] = {
-          screen(rule, low, exp_avg[row * kLanes], exp_avg_sq[row * kLanes], current[0], FastApproximate{}),
-          screen(rule, high, exp_avg[(row + 1) * kLanes], exp_avg_sq[(row + 1) * kLanes], current[1],
-                 FastApproximate{})};
-#pragma unroll
-      for (std::uint32_t i = 0; i < 2; ++i) {
-        if (pair[i] == Screened::kChanged) changed |= 1U << (row + i);
-        if (pair[i] == Screened::kUnsure) unsure |= 1U << (row + i);
-      }
+      const std::uint32_t pair = bf16_pair(w[row], w[row + 1]);
+      const Screened low = screen(rule, w[row], m[row], v[row], pair << 16, FastApproximate{});
+      const Screened high = screen(rule, w[row + 1], m[row + 1], v[row + 1], pair & 0xFFFF0000U, FastApproximate{});
+      if (low == Screened::kChanged) bits.changed |= 1U << row;
+      if (low == Screened::kUnsure) bits.unsure |= 1U << row;
+      if (high == Screened::kChanged) bits.changed |= 2U << row;
+      if (high == Screened::kUnsure) bits.unsure |= 2U << row;
     }
-    if (elements < kTile) {
-      const std::uint32_t inside = rows_inside<kRows>(first, elements);
-      changed &= inside;
-      unsure &= inside;
-    }
-    // Lanes that have different rows to evaluate do it together.
-    while (__any_sync(kWholeWarp, unsure != 0)) {
-      if (unsure == 0) continue;
-      const std::uint32_t row = static_cast<std::uint32_t>(__ffs(static_cast<int>(unsure))) - 1;
-      unsure &= unsure - 1;
-      const float weight = weights[row * kLanes];
-      if (rule_marks(rule, weight, exp_avg[row * kLanes], exp_avg_sq[row * kLanes], to_bf16(weight))) {
-        changed |= 1U << row;
-      }
-    }
-    return changed;
+    return bits;
+  }
+
+  // The rule, for an element that the screen leaves open.
+  static __device__ bool decide(const TileTensor& tensor, const ChangeRule& rule, std::uint64_t index) {
+    const float weight = static_cast<const float*>(tensor.arrays[0])[index];
+    return rule_marks(rule, weight, static_cast<const float*>(tensor.arrays[1])[index],
+                      static_cast<const float*>(tensor.arrays[2])[index], to_bf16(weight));
+  }
+
+  static __device__ std::uint16_t value(const TileTensor& tensor, std::uint64_t index) {
+    return to_bf16(static_cast<const float*>(tensor.arrays[0])[index]);
   }
 };
 
 // Compares with what was sent.
-template <std::uint32_t kTileElements, std::uint32_t kSlotCount, std::uint32_t kWarpCount, std::uint32_t kBlockCount>
+template <std::uint32_t kRowsAtOnce, std::uint32_t kBlockCount>
 struct Snapshot {
-  using Element = std::uint16_t;
-  static constexpr std::uint32_t kArrays = 2;
-  static constexpr std::uint32_t kTile = kTileElements;
-  static constexpr std::uint32_t kSlots = kSlotCount;
-  static constexpr std::uint32_t kWarps = kWarpCount;
+  static constexpr std::uint32_t kRows = kRowsAtOnce;
   static constexpr std::uint32_t kBlocks = kBlockCount;
   static constexpr bool kHasRule = false;
 
-  template <std::uint32_t kRows>
-  static __device__ std::uint32_t look(const DetectShared<Snapshot>& shared, std::uint32_t slot, std::uint32_t first,
-                                       std::uint32_t elements, std::uint32_t (&values)[kRows / 2]) {
-    const std::uint16_t* weights = shared.array(slot, 0) + first;
-    const std::uint16_t* sent = shared.array(slot, 1) + first;
-    std::uint32_t changed = 0;
+  static __device__ RowBits look(const TileTensor& tensor, const ChangeRule& /*rule*/, std::uint64_t first,
+                                 std::uint32_t inside) {
+    const std::uint16_t* weights = static_cast<const std::uint16_t*>(tensor.arrays[0]) + first;
+    const std::uint16_t* sent = static_cast<const std::uint16_t*>(tensor.arrays[1]) + first;
+    std::uint16_t now[kRows];
+    std::uint16_t before[kRows];
 #pragma unroll
-    for (std::uint32_t row = 0; row < kRows; row += 2) {
-      const std::uint32_t low = weights[row * kLanes];
-      const std::uint32_t high = weights[(row + 1) * kLanes];
-      values[row / 2] = low | (high << 16);
-      if (low != sent[row * kLanes]) changed |= 1U << row;
-      if (high != sent[(row + 1) * kLanes]) changed |= 2U << row;
+    for (std::uint32_t row = 0; row < kRows; ++row) {
+      const bool is_inside = row < inside;
+      now[row] = is_inside ? __ldcs(weights + row * kLanes) : std::uint16_t{0};
+      before[row] = is_inside ? __ldcs(sent + row * kLanes) : std::uint16_t{0};
     }
-    return elements < kTile ? changed & rows_inside<kRows>(first, elements) : changed;
+    RowBits bits;
+#pragma unroll
+    for (std::uint32_t row = 0; row < kRows; ++row) {
+      if (now[row] != before[row]) bits.changed |= 1U << row;
+    }
+    return bits;
+  }
+
+  static __device__ bool decide(const TileTensor& /*tensor*/, const ChangeRule& /*rule*/, std::uint64_t /*index*/) {
+    return false;
+  }
+
+  static __device__ std::uint16_t value(const TileTensor& tensor, std::uint64_t index) {
+    return static_cast<const std::uint16_t*>(tensor.arrays[0])[index];
   }
 };
 
-// Multiprocessors of sm_90 have 227 KiB of shared memory for blocks; most of it holds bytes that are on their way.
-using WideInversion = Inversion<4096, 4, 16, 1>;
-using TwinInversion = Inversion<2048, 4, 8, 2>;
-using DeepInversion = Inversion<2048, 8, 16, 1>;
-using WideSnapshot = Snapshot<8192, 4, 16, 1>;
-using TwinSnapshot = Snapshot<4096, 4, 8, 2>;
-using DeepSnapshot = Snapshot<4096, 8, 16, 1>;
-
-template <class Kind>
-__global__ void __launch_bounds__((Kind::kWarps + 2) * kLanes, Kind::kBlocks)
-    detect_kernel(const __grid_constant__ DetectArguments arguments) {
-  detect_block<Kind>(arguments);
-}
+// Bytes on their way on one multiprocessor: rows x arrays x 32 lanes x element x warps; registers bound their product.
+using WideInversion = Inversion<8, 4>;
+using TwinInversion = Inversion<4, 5>;
+using DeepInversion = Inversion<16, 2>;
+using WideSnapshot = Snapshot<16, 5>;
+using TwinSnapshot = Snapshot<8, 8>;
+using DeepSnapshot = Snapshot<32, 3>;
 
 }  // namespace areal::delta::cuda
