@@ -15,7 +15,7 @@ namespace areal::delta::cuda {
 
 inline constexpr std::uint32_t kTileElements = 2048;
 inline constexpr std::uint32_t kTileWords = kTileElements / 32;
-inline constexpr std::uint32_t kTileWarps = 8;     // Of a block: a tile each.
+inline constexpr std::uint32_t kTileWarps = 8;  // Of a block: a tile each.
 inline constexpr std::uint32_t kGroupsMost = 1024;
 inline constexpr std::uint32_t kPlaceThreads = 512;
 static_assert(kTileWords == 2 * kLanes, "each lane has two words");
@@ -24,10 +24,10 @@ struct DetectArguments {
   const TileTensor* tensors;
   const std::uint32_t* first_tiles;  // tensor_count + 1.
   const ChangeRule* rules;
-  std::uint64_t* groups;      // Changes of each group of tiles; zero when the launch begins.
-  std::uint64_t* places;      // Of each tile: changes before it.
-  std::uint32_t* counts;      // Of each tile.
-  std::uint32_t* marks;       // kTileWords of each tile: bit i of word w is element 32 w + i.
+  std::uint64_t* groups;  // Changes of each group of tiles; zero when the launch begins.
+  std::uint64_t* places;  // Of each tile: changes before it.
+  std::uint32_t* counts;  // Of each tile.
+  std::uint32_t* marks;   // kTileWords of each tile: bit i of word w is element 32 w + i.
   std::int32_t* indices32;
   std::int64_t* indices64;
   std::uint16_t* values;
@@ -46,27 +46,26 @@ struct Tile {
 };
 
 __device__ inline Tile tile_at(const DetectArguments& arguments, std::uint32_t number) {
-  const std::uint32_t tensor = last_at_most(
-      number, arguments.tensor_count, [&](std::uint32_t t) -> std::uint64_t { return arguments.first_tiles[t]; });
+  const std::uint32_t tensor = last_at_most(number, arguments.tensor_count,
+                                            [&](std::uint32_t t) -> std::uint64_t { return arguments.first_tiles[t]; });
   return {number, tensor, std::uint64_t{number - arguments.first_tiles[tensor]} * kTileElements};
 }
 
 __device__ inline std::uint32_t tile_of_warp() { return blockIdx.x * kTileWarps + threadIdx.x / kLanes; }
 
-// Rows 0 .. 31 of 32 elements from `first` on: lane r gets the bits of row r. `left`: elements of the tensor from there.
+// Rows 0 .. 31 of 32 elements from `first` on: lane r gets the bits of row r. `left`: elements of the tensor from
+// there.
 template <class Kind>
 __device__ std::uint32_t look_at_rows(const TileTensor& tensor, const ChangeRule& rule, std::uint64_t first,
                                       std::uint64_t left) {
   const std::uint32_t lane = threadIdx.x % kLanes;
-  const std::uint32_t mine = left > lane ? static_cast<std::uint32_t>(min((left - lane + kLanes - 1) / kLanes,
-                                                                          std::uint64_t{kLanes}))
-                                         : 0;
+  const std::uint32_t mine =
+      left > lane ? static_cast<std::uint32_t>(min((left - lane + kLanes - 1) / kLanes, std::uint64_t{kLanes})) : 0;
   std::uint32_t changed = 0;
   std::uint32_t unsure = 0;
 #pragma unroll 1
   for (std::uint32_t row = 0; row < kLanes; row += Kind::kRows) {
-    const RowBits bits =
-        Kind::look(tensor, rule, first + row * kLanes + lane, mine > row ? mine - row : 0);
+    const RowBits bits = Kind::look(tensor, rule, first + row * kLanes + lane, mine > row ? mine - row : 0);
     changed |= bits.changed << row;
     unsure |= bits.unsure << row;
   }
@@ -182,8 +181,7 @@ __device__ inline void list_bits(uint2 words, std::uint32_t at, std::uint16_t* p
 }
 
 template <class Kind>
-__global__ void __launch_bounds__(kTileWarps* kLanes)
-    write_kernel(const __grid_constant__ DetectArguments arguments) {
+__global__ void __launch_bounds__(kTileWarps* kLanes) write_kernel(const __grid_constant__ DetectArguments arguments) {
   __shared__ std::uint16_t positions_of[kTileWarps][kTileElements];
   const std::uint32_t number = tile_of_warp();
   if (number >= arguments.tile_count) return;
