@@ -96,6 +96,7 @@ int run_folder(const std::filesystem::path& folder) {
   add_tensor_fingerprint(registry);
   add_dte_config(registry);
   add_dte_codec(registry);
+  add_kl_estimator(registry);
   std::vector<std::filesystem::path> paths;
   std::error_code problem;
   for (const auto& entry : std::filesystem::directory_iterator(folder, problem)) {

@@ -44,5 +44,6 @@ void add_adamw_boundary(std::vector<Checker>& registry);
 void add_tensor_fingerprint(std::vector<Checker>& registry);
 void add_dte_config(std::vector<Checker>& registry);
 void add_dte_codec(std::vector<Checker>& registry);
+void add_kl_estimator(std::vector<Checker>& registry);
 
 }  // namespace areal::vectors
