@@ -51,6 +51,8 @@ if [ "$status" -eq 124 ]; then
   exit 1
 fi
 
+checks=$(tail -n 1 "$results/checks.log")
+
 part measure
 nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,temperature.gpu --format=csv >"$results/card.csv"
 timeout 120 build/cuda/bench/delta_gpu_bench --json "$results/delta_gpu.json" "${quick[@]}" >"$results/delta_gpu.log" 2>&1 || failed=1
@@ -61,6 +63,7 @@ python3=$(command -v python3 || echo python3)
 if [ "$only_detect" -eq 1 ]; then
   part table
   "$python3" -B bench/peers/gpu_table.py "$results/delta_gpu.json" "$results/no-peers.json" | tee "$results/table.txt"
+  echo "checks on the device: $checks" | tee -a "$results/table.txt"
   [ "$failed" -eq 0 ] || echo "bench_gpu: FAILED, see above"
   exit "$failed"
 fi
@@ -95,5 +98,6 @@ rm -f "$results"/*.log
 
 part table
 "$python3" -B bench/peers/gpu_table.py "$results/delta_gpu.json" "$results/delta_torch.json" | tee "$results/table.txt"
+echo "checks on the device: $checks" | tee -a "$results/table.txt"
 [ "$failed" -eq 0 ] || echo "bench_gpu: FAILED, see above"
 exit "$failed"

@@ -84,9 +84,10 @@ class SortedChunks {
   }
 
   bool erase(const Key& key) {
-    if (find(key) == nullptr) return false;
+    if (size_ == 0 || chunks_.back().back().key < key) return false;
     const Spot spot = spot_of(key);
     Chunk& chunk = chunks_[spot.chunk];
+    if (chunk[spot.place].key != key) return false;
     chunk.erase(chunk.begin() + static_cast<std::ptrdiff_t>(spot.place));
     --size_;
     if (chunk.empty()) chunks_.erase(chunks_.begin() + static_cast<std::ptrdiff_t>(spot.chunk));

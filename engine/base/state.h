@@ -180,7 +180,10 @@ class StateReader {
   bool ok_ = true;
 };
 
-class StateDigester {
+enum class Sums : std::uint8_t { kRunning, kRecomputed };
+
+template <Sums kSums>
+class SumDigester {
  public:
   template <class T>
   void value(const T& v) {
@@ -192,46 +195,27 @@ class StateDigester {
   }
   template <class Key, class Value>
   void value(const Table<Key, Value>& v) {
-    writer_.value(static_cast<std::uint64_t>(v.size()));
-    writer_.value(v.sum());
+    size_and_sum(v);
   }
   template <class Value>
   void value(const Dense<Value>& v) {
-    writer_.value(static_cast<std::uint64_t>(v.size()));
-    writer_.value(v.sum());
+    size_and_sum(v);
   }
   [[nodiscard]] Digest128 digest() const { return writer_.digest(); }
 
  private:
+  template <class Summed>
+  void size_and_sum(const Summed& v) {
+    writer_.value(static_cast<std::uint64_t>(v.size()));
+    writer_.value(kSums == Sums::kRunning ? v.sum() : v.recomputed_sum());
+  }
+
   HashingWriter writer_;
 };
 
-// The same words with every Table's sum computed anew: differs from StateDigester only if a running sum is wrong.
-class StateAuditor {
- public:
-  template <class T>
-  void value(const T& v) {
-    if constexpr (Described<T>) {
-      T::visit_fields(v, [this](std::string_view, const auto& field) { this->value(field); });
-    } else {
-      writer_.value(v);
-    }
-  }
-  template <class Key, class Value>
-  void value(const Table<Key, Value>& v) {
-    writer_.value(static_cast<std::uint64_t>(v.size()));
-    writer_.value(v.recomputed_sum());
-  }
-  template <class Value>
-  void value(const Dense<Value>& v) {
-    writer_.value(static_cast<std::uint64_t>(v.size()));
-    writer_.value(v.recomputed_sum());
-  }
-  [[nodiscard]] Digest128 digest() const { return writer_.digest(); }
-
- private:
-  HashingWriter writer_;
-};
+using StateDigester = SumDigester<Sums::kRunning>;
+// The same words with every sum computed anew: differs from StateDigester only if a running sum is wrong.
+using StateAuditor = SumDigester<Sums::kRecomputed>;
 
 // The digest of any described state.
 template <class T>

@@ -14,6 +14,7 @@
 
 #include "engine/delta/bf16.h"
 #include "engine/delta/host_device.h"
+#include "engine/delta/proven_scalars.h"
 
 namespace areal::delta {
 
@@ -30,29 +31,12 @@ struct ProvenStep {
   bool keeps_zeros = false;
 };
 
-// Made once a tensor, used by all its elements. All errors are in units of 1, not of 2^-24.
-struct ProvenScalars {
-  float step_size = 0;    // lr / bc1.
-  float inverse_bc2 = 0;  // 1 / bc2.
-  float epsilon = 0;
-  float growth = 0;        // L = 1 / (1 - lr wd) - 1.
-  float whole_growth = 1;  // 1 + L.
-  float moved_error = 0;   // A: error for each |p|. NaN marks every element.
-  float still_error = 0;   // A where m is +0: the step only decayed the weight.
-  float update_error = 0;  // B: error for each |u|.
-  float least_v = 0;       // v below this is outside, unless m is +0.
-  float zero_floor = 0;    // Least radius where m is +0.
-};
-
 // What lies within `radius` of weight + back; the sum is never taken, because it would have to be rounded.
 struct ProvenInterval {
   float weight = 0;  // p.
   float back = 0;    // w.
   float radius = 0;  // r.
 };
-
-inline constexpr float kProvenFloor = 0x1p-72F;       // T: what underflow can cost.
-inline constexpr float kProvenGreatestV = 0x1p+100F;  // v above this is outside.
 
 namespace proven {
 

@@ -42,4 +42,23 @@ class Ports {
   virtual void defer(const port::Passing& passing, const Origin& origin) = 0;
 };
 
+// Ports that are one object: every accessor gives itself.
+class OwnPorts : public Ports,
+                 public port::Clock,
+                 public port::Executor,
+                 public port::Transport,
+                 public port::DeviceMemory,
+                 public port::Store,
+                 public port::Process,
+                 public port::Compute {
+ public:
+  port::Clock& clock() final { return *this; }
+  port::Executor& executor() final { return *this; }
+  port::Transport& transport() final { return *this; }
+  port::DeviceMemory& memory() final { return *this; }
+  port::Store& store() final { return *this; }
+  port::Process& process() final { return *this; }
+  port::Compute& compute() final { return *this; }
+};
+
 }  // namespace areal::node

@@ -10,6 +10,7 @@
 #include "sim/cli/judged_recording.h"
 #include "sim/cli/open_recording.h"
 #include "sim/cli/recording.h"
+#include "sim/cli/seed_run.h"
 #include "sim/cli/summary.h"
 
 namespace areal::cli {
@@ -59,8 +60,8 @@ int tell(const Loaded& loaded, const sim::RunResult& result, const JudgedRecordi
   const std::string unmet = sim::unmet_expectation(loaded.expect, result, *loaded.room->setup);
   if (!gaps.is_whole) fmt::print("      truncated: what is missing cannot be judged\n");
   if (!unmet.empty()) fmt::print("      expectation not met: {}\n", unmet);
-  if (gaps.is_whole && unmet.empty() && loaded.expect.verdict == config::Verdict::kHeld) return 0;
-  if (gaps.is_whole && result.verdict == config::Verdict::kHeld) return unmet.empty() ? 0 : 1;
+  const SeedEnd end = end_of(loaded, result);
+  if (gaps.is_whole && (end == SeedEnd::kHeld || end == SeedEnd::kUnmet)) return end == SeedEnd::kHeld ? 0 : 1;
   print_failure(loaded, result, judged.causes(), head.info.seed);
   if (gaps.has_gaps && !result.violations.all().empty()) {
     fmt::print("  the violations may be no more than what a killed process did last, which is missing\n");

@@ -2,13 +2,12 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <csignal>
 #include <filesystem>
 
 #include "engine/base/rng.h"
 #include "engine/real/host/run_folder.h"
 #include "sim/cli/command.h"
+#include "sim/cli/interrupt.h"
 #include "sim/cli/loaded.h"
 #include "sim/cli/real_run.h"
 #include "sim/cli/recording.h"
@@ -16,8 +15,6 @@
 
 namespace areal::cli {
 namespace {
-
-std::atomic<bool> g_interrupted{false};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): a signal's
 
 // Beside this program.
 std::filesystem::path node_program() {
@@ -60,9 +57,8 @@ int command_real(const Arguments& arguments) {
   settings.program = node_program();
   settings.folder = folder_of_run();
   settings.notes = &story;
-  settings.interrupted = [] { return g_interrupted.load(); };
-  std::signal(SIGINT, [](int) { g_interrupted = true; });
-  std::signal(SIGTERM, [](int) { g_interrupted = true; });
+  settings.interrupted = interrupted;
+  watch_interrupts();
   const auto run = run_real(settings);
   if (!run) {
     fmt::print(stderr, "areal-sim: {}\n", run.error().detail);

@@ -3,26 +3,24 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <csignal>
 
 #include "engine/base/rng.h"
 #include "engine/base/text.h"
 #include "replay/record/meta_file.h"
 #include "sim/cli/command.h"
 #include "sim/cli/failure.h"
+#include "sim/cli/interrupt.h"
 #include "sim/cli/judge_profile.h"
 #include "sim/cli/output_json.h"
 #include "sim/cli/output_junit.h"
 #include "sim/cli/recording.h"
+#include "sim/cli/seed_run.h"
 #include "sim/cli/story.h"
 #include "sim/cli/summary.h"
 
 namespace areal::cli {
 namespace {
-
-std::atomic<bool> g_interrupted{false};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): a signal's
 
 // Everybody who listens to the run.
 class Listeners final : public sim::RunObserver {
@@ -40,7 +38,7 @@ class Listeners final : public sim::RunObserver {
   void on_decision(const port::Decision& decision) override {
     for (port::TraceSink* sink : sinks_) sink->on_decision(decision);
   }
-  bool keep_going(const sim::World& /*world*/) override { return !g_interrupted; }
+  bool keep_going(const sim::World& /*world*/) override { return !interrupted(); }
 
  private:
   std::vector<port::TraceSink*> sinks_;
@@ -134,7 +132,7 @@ int command_run(const Arguments& given) {
     recorder = std::move(*opened);
     listeners.add(recorder.get());
   }
-  std::signal(SIGINT, [](int) { g_interrupted = true; });
+  watch_interrupts();
   story.print_head();
   JudgeProfile profile;
   if (arguments.profile_judges) settings.wrapper = &profile;
@@ -152,12 +150,11 @@ int command_run(const Arguments& given) {
   if (arguments.profile_judges) fmt::print("{}", profile.table(wall_s));
   if (recorder != nullptr && !finish_recording(*recorder, arguments, result, wall_s)) return kInternalError;
   if (write_outputs(arguments, *loaded, seed, result) != 0) return kInternalError;
-  if (g_interrupted) return kInterrupted;
+  if (interrupted()) return kInterrupted;
   const std::string unmet = sim::unmet_expectation(loaded->expect, result, *loaded->room->setup);
   if (!unmet.empty()) fmt::print("      expectation not met: {}\n", unmet);
-  const bool excused = unmet.empty() && loaded->expect.verdict == config::Verdict::kHeld;
-  if (excused) return 0;
-  if (result.verdict == config::Verdict::kHeld) return unmet.empty() ? 0 : 1;
+  const SeedEnd end = end_of(*loaded, result);
+  if (end == SeedEnd::kHeld || end == SeedEnd::kUnmet) return end == SeedEnd::kHeld ? 0 : 1;
   print_failure(*loaded, result, log, seed);
   const bool same = reproduces(*loaded, settings, result);
   fmt::print("  determinism  run again: {}\n", same ? "same verdict, digest equal" : "NOT THE SAME");

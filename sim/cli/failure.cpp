@@ -4,6 +4,7 @@
 
 #include "engine/base/text.h"
 #include "sim/cli/recording.h"
+#include "sim/cli/run_output.h"
 
 namespace areal::cli {
 namespace {
@@ -82,11 +83,7 @@ void print_failure(const Loaded& loaded, const sim::RunResult& result, const Cau
     }
   }
   print_waits(loaded, result);
-  if (result.faults.empty()) return;
-  std::uint64_t applied = 0;
-  std::uint64_t scheduled = 0;
-  for (const sim::FaultCount& fault : result.faults) applied += fault.applied, scheduled += fault.scheduled;
-  fmt::print("  faults       {} of {} scheduled were applied\n", applied, scheduled);
+  if (!result.faults.empty()) fmt::print("  faults       {}\n", faults_text(result.faults));
 }
 
 }  // namespace areal::cli

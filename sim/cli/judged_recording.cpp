@@ -37,11 +37,7 @@ sim::RunResult JudgedRecording::conclude(const MergeGaps& gaps) {
     result.verdict = config::Verdict::kLiveness;
     result.why = "the run ended early: " + std::string(areal::to_text(ended_->end));
   }
-  for (const sim::Violation& violation : violations_.all()) {
-    const bool safety = violation.level == sim::InvariantClass::kSafety;
-    if (safety) result.verdict = config::Verdict::kSafety;
-    if (!safety && result.verdict == config::Verdict::kHeld) result.verdict = config::Verdict::kLiveness;
-  }
+  result.verdict = sim::verdict_with(result.verdict, violations_);
   if (gaps.has_gaps && !violations_.empty()) result.verdict = config::Verdict::kInconclusive;
   result.end = ended_;
   result.events = last_.seq;

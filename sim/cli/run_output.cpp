@@ -16,6 +16,13 @@ std::string_view verdict_text(config::Verdict verdict) {
   return kWords[static_cast<std::size_t>(verdict)];
 }
 
+std::string faults_text(std::span<const sim::FaultCount> faults) {
+  std::uint64_t applied = 0;
+  std::uint64_t scheduled = 0;
+  for (const sim::FaultCount& fault : faults) applied += fault.applied, scheduled += fault.scheduled;
+  return fmt::format("{} applied of {}", applied, scheduled);
+}
+
 std::string seed_text(std::uint64_t seed) { return fmt::format("{:#x}", seed); }
 
 std::string violation_text(const sim::Violation& violation, const sim::JudgeSetup& setup) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,8 @@ struct RunOutput {
 
 // "held", "violation", "inconclusive", "liveness": as in recordings.
 std::string_view verdict_text(config::Verdict verdict);
+// "43 applied of 45", of all faults together.
+std::string faults_text(std::span<const sim::FaultCount> faults);
 // "0x1f": seeds are printed like this everywhere.
 std::string seed_text(std::uint64_t seed);
 // One violation in a line or two, for people.

@@ -5,19 +5,12 @@
 #include <array>
 
 #include "engine/base/text.h"
+#include "sim/cli/run_output.h"
 
 namespace areal::cli {
 namespace {
 
 constexpr std::array<std::string_view, 4> kVerdictWords{"HELD", "FAIL", "INCONCLUSIVE", "STUCK"};
-
-std::string faults_text(const sim::RunResult& result, const Story::Totals& totals) {
-  if (result.faults.empty()) return fmt::format("{} applied", totals.faults);
-  std::uint64_t applied = 0;
-  std::uint64_t scheduled = 0;
-  for (const sim::FaultCount& fault : result.faults) applied += fault.applied, scheduled += fault.scheduled;
-  return fmt::format("{} applied of {}", applied, scheduled);
-}
 
 }  // namespace
 
@@ -32,7 +25,9 @@ void print_summary(const sim::Room& room, const sim::RunResult& result, const St
   fmt::print("      {} tokens labelled, most staleness {} of {}; {} port leases, {} receipts\n",
              count_text(totals.tokens), totals.most_staleness, room.scenario.rollout.staleness, totals.leases,
              totals.receipts);
-  fmt::print("      faults {}; {} violations\n", faults_text(result, totals), result.violations.all().size());
+  const std::string faults =
+      result.faults.empty() ? fmt::format("{} applied", totals.faults) : faults_text(result.faults);
+  fmt::print("      faults {}; {} violations\n", faults, result.violations.all().size());
   if (!result.blind.empty() && result.verdict == config::Verdict::kHeld) {
     fmt::print("      judges missed {} kinds of events that did not happen in this run (--json lists them)\n",
                result.blind.size());

@@ -197,11 +197,7 @@ class Run {
     const bool finished = world_.ended().has_value();
     listener_.judges_.at_end(finished, listener_.violations_);
     if (finished && world_.ended()->end == port::RunEnd::kCompleted) report_leaks();
-    for (const Violation& violation : listener_.violations_.all()) {
-      const bool safety = violation.level == InvariantClass::kSafety;
-      if (safety) result_.verdict = config::Verdict::kSafety;
-      if (!safety && result_.verdict == config::Verdict::kHeld) result_.verdict = config::Verdict::kLiveness;
-    }
+    result_.verdict = verdict_with(result_.verdict, listener_.violations_);
     if (finished && result_.verdict == config::Verdict::kHeld && world_.ended()->end != port::RunEnd::kCompleted) {
       result_.verdict = config::Verdict::kLiveness;
       result_.why = "the training loop ended early: " + std::string(areal::to_text(world_.ended()->end));
@@ -268,6 +264,15 @@ Result<RunResult> run_once(const RunSettings& settings, RunObserver* observer) {
 }
 
 int exit_code(config::Verdict verdict) { return static_cast<int>(verdict); }
+
+config::Verdict verdict_with(config::Verdict verdict, const Violations& violations) {
+  for (const Violation& violation : violations.all()) {
+    const bool safety = violation.level == InvariantClass::kSafety;
+    if (safety) verdict = config::Verdict::kSafety;
+    if (!safety && verdict == config::Verdict::kHeld) verdict = config::Verdict::kLiveness;
+  }
+  return verdict;
+}
 
 std::string unmet_expectation(const config::ExpectSettings& expect, const RunResult& result, const JudgeSetup& setup) {
   static constexpr std::array<std::string_view, 4> kNames{"held", "violation", "inconclusive", "liveness"};

@@ -62,6 +62,9 @@ bool is_named(const config::ExpectSettings& expect, const Violation& violation, 
 // What of an expectation a result does not meet, in words; empty if it meets all.
 std::string unmet_expectation(const config::ExpectSettings& expect, const RunResult& result, const JudgeSetup& setup);
 
+// What `verdict` becomes by violations: safety before liveness before held.
+config::Verdict verdict_with(config::Verdict verdict, const Violations& violations);
+
 // 0 held, 1 safety, 2 inconclusive, 3 liveness.
 int exit_code(config::Verdict verdict);
 

@@ -60,11 +60,11 @@ bool RuleHook::leaves_alone(bool is_input, KindId record, KindId body) const {
 }
 
 void RuleHook::on_pass(const Passing& passing, std::vector<Passing>& out) {
-  if (!held_.empty() && passing.is_input && passing.record.kind == port::Started::kKind) forget_held(passing.node);
-  if (!filter_.wants(passing.record.kind, passing.body.kind)) {
+  if (leaves_alone(passing.is_input, passing.record.kind, passing.body.kind)) {
     out.push_back(passing);
     return;
   }
+  if (passing.is_input && passing.record.kind == port::Started::kKind) forget_held(passing.node);
   now_.assign(1, passing);
   for (std::uint32_t number = 1; number <= rules_.size(); ++number) {
     next_.clear();

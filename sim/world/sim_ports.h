@@ -6,25 +6,10 @@
 namespace areal::sim {
 
 // Lives for one step of one node.
-class SimPorts final : public node::Ports,
-                       public port::TraceSink,
-                       public port::Clock,
-                       public port::Executor,
-                       public port::Transport,
-                       public port::DeviceMemory,
-                       public port::Store,
-                       public port::Process,
-                       public port::Compute {
+class SimPorts final : public node::OwnPorts, public port::TraceSink {
  public:
   SimPorts(World& world, NodeId node, port::TraceSink& sink) : world_(world), node_(node), sink_(sink) {}
 
-  port::Clock& clock() override { return *this; }
-  port::Executor& executor() override { return *this; }
-  port::Transport& transport() override { return *this; }
-  port::DeviceMemory& memory() override { return *this; }
-  port::Store& store() override { return *this; }
-  port::Process& process() override { return *this; }
-  port::Compute& compute() override { return *this; }
   port::TraceSink& sink() override { return *this; }
   port::FaultHook* hook() override { return world_.rules_.empty() ? nullptr : &world_.rules_; }
   void begin_effect(const node::Origin& origin) override { origin_ = origin; }

@@ -15,24 +15,10 @@ struct FarNode {
 };
 
 // Not for nodes: what a node alone asks of its ports is a failed check.
-class FarPorts final : public node::Ports,
-                       public port::Clock,
-                       public port::Executor,
-                       public port::Transport,
-                       public port::DeviceMemory,
-                       public port::Store,
-                       public port::Process,
-                       public port::Compute {
+class FarPorts final : public node::OwnPorts {
  public:
   explicit FarPorts(FarNode far) : far_(std::move(far)) {}
 
-  port::Clock& clock() override { return *this; }
-  port::Executor& executor() override { return *this; }
-  port::Transport& transport() override { return *this; }
-  port::DeviceMemory& memory() override { return *this; }
-  port::Store& store() override { return *this; }
-  port::Process& process() override { return *this; }
-  port::Compute& compute() override { return *this; }
   port::TraceSink& sink() override { no_node(); }
   port::FaultHook* hook() override { no_node(); }
   void begin_effect(const node::Origin& /*origin*/) override { no_node(); }

@@ -1,7 +1,6 @@
 // The fixture of all port contracts, and one suite name for each port.
 //
-// An implementation runs them all by INSTANTIATE_TEST_SUITE_P(Name, ClockContract, ...) and so on, as
-// port_contract_test.cpp does for the simulated room.
+// An implementation runs them all by AREAL_PORT_CONTRACTS, as port_contract_test.cpp does for the simulated room.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -100,4 +99,23 @@ class ComputeContract : public PortContract {
   }
 };
 
+inline std::string name_of_implementation(const testing::TestParamInfo<Implementation>& info) {
+  return info.param.name;
+}
+
 }  // namespace areal::test
+
+// NOLINTBEGIN(cppcoreguidelines-macro-usage): googletest registers suites by macros.
+#define AREAL_PORT_CONTRACT(prefix, suite, implementation) \
+  INSTANTIATE_TEST_SUITE_P(prefix, suite, testing::Values(implementation), name_of_implementation)
+// Runs every contract on an Implementation. Within namespace areal::test.
+#define AREAL_PORT_CONTRACTS(prefix, implementation)             \
+  AREAL_PORT_CONTRACT(prefix, ClockContract, implementation);    \
+  AREAL_PORT_CONTRACT(prefix, ExecutorContract, implementation); \
+  AREAL_PORT_CONTRACT(prefix, MessageContract, implementation);  \
+  AREAL_PORT_CONTRACT(prefix, GroupContract, implementation);    \
+  AREAL_PORT_CONTRACT(prefix, MemoryContract, implementation);   \
+  AREAL_PORT_CONTRACT(prefix, StoreContract, implementation);    \
+  AREAL_PORT_CONTRACT(prefix, ProcessContract, implementation);  \
+  AREAL_PORT_CONTRACT(prefix, ComputeContract, implementation)
+// NOLINTEND(cppcoreguidelines-macro-usage)

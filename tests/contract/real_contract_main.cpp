@@ -8,22 +8,8 @@
 #include "tests/contract/seat_program.h"
 
 namespace areal::test {
-namespace {
 
-const Implementation real_room{"real_room", make_real_room};
-
-std::string name_of(const testing::TestParamInfo<Implementation>& info) { return info.param.name; }
-
-}  // namespace
-
-INSTANTIATE_TEST_SUITE_P(Real, ClockContract, testing::Values(real_room), name_of);
-INSTANTIATE_TEST_SUITE_P(Real, ExecutorContract, testing::Values(real_room), name_of);
-INSTANTIATE_TEST_SUITE_P(Real, MessageContract, testing::Values(real_room), name_of);
-INSTANTIATE_TEST_SUITE_P(Real, GroupContract, testing::Values(real_room), name_of);
-INSTANTIATE_TEST_SUITE_P(Real, MemoryContract, testing::Values(real_room), name_of);
-INSTANTIATE_TEST_SUITE_P(Real, StoreContract, testing::Values(real_room), name_of);
-INSTANTIATE_TEST_SUITE_P(Real, ProcessContract, testing::Values(real_room), name_of);
-INSTANTIATE_TEST_SUITE_P(Real, ComputeContract, testing::Values(real_room), name_of);
+AREAL_PORT_CONTRACTS(Real, (Implementation{"real_room", make_real_room}));
 
 }  // namespace areal::test
 

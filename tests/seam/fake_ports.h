@@ -63,26 +63,11 @@ struct World {
 };
 
 // The ports of one node, made for one step. Holds references: lives shorter than the world.
-class FakePorts final : public node::Ports,
-                        public port::Clock,
-                        public port::Executor,
-                        public port::Transport,
-                        public port::DeviceMemory,
-                        public port::Store,
-                        public port::Process,
-                        public port::Compute,
-                        public port::TraceSink {
+class FakePorts final : public node::OwnPorts, public port::TraceSink {
  public:
   FakePorts(World& world, NodeId self, port::FaultHook* hook) : world_(world), self_(self), hook_(hook) {}
 
   // ---- Ports ----
-  port::Clock& clock() override { return *this; }
-  port::Executor& executor() override { return *this; }
-  port::Transport& transport() override { return *this; }
-  port::DeviceMemory& memory() override { return *this; }
-  port::Store& store() override { return *this; }
-  port::Process& process() override { return *this; }
-  port::Compute& compute() override { return *this; }
   port::TraceSink& sink() override { return *this; }
   port::FaultHook* hook() override { return hook_; }
   void begin_effect(const node::Origin& origin) override { origin_ = origin; }

@@ -13,7 +13,7 @@
 
 namespace areal::test {
 
-inline std::string scenario_folder() { return std::string(AREAL_SOURCE_DIR) + "/scenarios"; }
+inline std::string scenario_folder() { return AREAL_SOURCE_DIR "/scenarios"; }
 
 inline std::vector<std::string> yaml_files(const std::string& folder) {
   std::vector<std::string> files;

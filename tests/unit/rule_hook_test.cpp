@@ -106,6 +106,18 @@ TEST_F(RuleHookTest, WhatNoRuleWantsPassesAsItIs) {
   EXPECT_EQ(out[0].record, to_record(port::DisarmTimer{{4}}));
 }
 
+// A node asks this first, and does not ask on_pass() where it is true.
+TEST_F(RuleHookTest, LeavesAloneOnlyWhatNoRuleAndNoHeldEventIsAbout) {
+  RuleHook hook = hook_of({rule(RuleAct::kSwap, match_of("arm_timer", {}, 1)), rule(RuleAct::kDrop, match_of("ask"))});
+  EXPECT_TRUE(hook.leaves_alone(false, port::DisarmTimer::kKind, 0));
+  EXPECT_FALSE(hook.leaves_alone(false, port::ArmTimer::kKind, 0));
+  EXPECT_FALSE(hook.leaves_alone(true, port::MessageIn::kKind, Ask::kKind));
+  EXPECT_TRUE(hook.leaves_alone(true, port::MessageIn::kKind, Answer::kKind));
+  EXPECT_TRUE(hook.leaves_alone(true, port::Started::kKind, 0));
+  pass(hook, effect({1}, port::ArmTimer{{1}, {}}));
+  EXPECT_FALSE(hook.leaves_alone(true, port::Started::kKind, 0));
+}
+
 TEST_F(RuleHookTest, OnlyTheNthFittingEventAtFittingNodesIsDropped) {
   EventMatch match = match_of("arm_timer", {{"timer", "7", 2}}, 2);
   match.node = "engine.*";

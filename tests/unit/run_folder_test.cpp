@@ -1,14 +1,20 @@
 // A run's folder is for its user alone, is known when its run is dead, and nothing of a run is overlooked afterwards.
 #include "engine/real/host/run_folder.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <fstream>
+#include <thread>
 
 #include "engine/real/host/leftovers.h"
 #include "engine/real/host/os_process.h"
@@ -169,13 +175,6 @@ std::vector<std::string> kinds_of(const LeftoverQuery& query) {
   return kinds;
 }
 
-// Nothing is left, at the latest after a while: a lease whose holder dies just now, of whatever run, is nobody's for a
-// moment.
-bool becomes_clean(const LeftoverQuery& query) {
-  for (int i = 0; i < 1000 && !kinds_of(query).empty(); ++i) ::usleep(1000);
-  return kinds_of(query).empty();
-}
-
 TEST(Leftovers, EachKindIsFoundAndNoOtherRuns) {
   const TempFolder folder;
   const std::string run_id = "leftovers-" + std::to_string(::getpid());
@@ -184,7 +183,7 @@ TEST(Leftovers, EachKindIsFoundAndNoOtherRuns) {
   other.run_id = "another-" + std::to_string(::getpid());
   other.run_folder = folder.path() / "another";
   std::filesystem::create_directory(query.shared_memory);
-  EXPECT_TRUE(becomes_clean(query));
+  EXPECT_TRUE(kinds_of(query).empty());
 
   const auto by_environment =
       OsProcess::start({.argv = {"sleep", "60"}, .environment = {{std::string(kRunIdVariable), run_id}}});
@@ -196,7 +195,7 @@ TEST(Leftovers, EachKindIsFoundAndNoOtherRuns) {
   const std::vector<std::string> expected{"process", "process", "shared", "folder"};
   for (int i = 0; i < 1000 && kinds_of(query) != expected; ++i) ::usleep(1000);  // Until both run their programs.
   EXPECT_EQ(kinds_of(query), expected);
-  EXPECT_TRUE(becomes_clean(other));
+  EXPECT_TRUE(kinds_of(other).empty());
 
   for (const auto* process : {&*by_environment, &*by_argument}) {
     (*process)->stop({});
@@ -204,7 +203,7 @@ TEST(Leftovers, EachKindIsFoundAndNoOtherRuns) {
   }
   std::filesystem::remove_all(query.shared_memory);
   EXPECT_TRUE(run->remove().has_value());
-  EXPECT_TRUE(becomes_clean(query));
+  EXPECT_TRUE(kinds_of(query).empty());
   EXPECT_EQ(find_leftovers({.run_id = ""}).error().code, Errc::kInvalid);
 }
 
@@ -240,6 +239,62 @@ TEST(Leftovers, ALeaseOfTheRunIsFound) {
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   EXPECT_TRUE(kinds_of(query).empty());
+}
+
+// Puts a copy of every socket of this process that leases a port into a message to itself, which holds them until both
+// ends are closed.
+std::array<int, 2> hold_in_a_message() {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+  for (int number = 3; number < 256; ++number) {
+    sockaddr_un name{};
+    socklen_t size = sizeof name;
+    if (::getsockname(number, reinterpret_cast<sockaddr*>(&name), &size) != 0 || name.sun_family != AF_UNIX) continue;
+    if (std::string_view(name.sun_path + 1, sizeof name.sun_path - 1).find("areal-port") != 0) continue;
+    char byte = 'x';
+    iovec data{&byte, 1};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+    msghdr message{};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    cmsghdr* head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(head), &number, sizeof number);
+    EXPECT_EQ(::sendmsg(ends[0], &message, 0), 1);
+  }
+  return ends;
+}
+
+// Others' leases may come and go meanwhile; only this one counts.
+bool says_nobody(const LeftoverQuery& query, std::uint16_t port) {
+  const auto found = find_leftovers(query);
+  return found && std::ranges::count(*found, fmt::format("port {} is leased by nobody that lives", port)) > 0;
+}
+
+TEST(Leftovers, ALeaseOfNobodyIsFoundOnceItStays) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root sees whether nobody holds a lease";
+  PortLeases leases;
+  const LeftoverQuery query{.run_id = "nobody-" + std::to_string(::getpid()), .shared_memory = "/none"};
+  for (const bool stays : {true, false}) {
+    const auto ports = leases.lease(1, static_cast<std::uint16_t>(kFirstPort + ::getpid() % 20000));
+    ASSERT_TRUE(ports.has_value());
+    const std::array<int, 2> ends = hold_in_a_message();
+    leases.release(ports->front());
+    const auto let_go = [&ends] { ::close(ends[0]), ::close(ends[1]); };
+    if (stays) {
+      EXPECT_TRUE(says_nobody(query, ports->front()));
+      let_go();
+    } else {
+      std::thread soon([&] { ::usleep(5000), let_go(); });
+      EXPECT_FALSE(says_nobody(query, ports->front()));
+      soon.join();
+    }
+    EXPECT_FALSE(says_nobody(query, ports->front()));
+  }
 }
 
 }  // namespace

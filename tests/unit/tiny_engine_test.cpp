@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <ostream>
 
 #include "engine/delta/element_digest.h"
 #include "engine/node/tiny_replica.h"
@@ -102,6 +103,11 @@ struct Layout {
   ParallelStrategy infer;
   std::uint32_t engines;
 };
+
+void PrintTo(const Layout& layout, std::ostream* out) {
+  *out << layout.model << ", " << layout.train.world_size() << " training ranks, " << layout.engines << " engines of "
+       << layout.infer.world_size();
+}
 
 class TinyLayouts : public testing::TestWithParam<Layout> {
  protected:

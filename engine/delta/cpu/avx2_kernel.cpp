@@ -58,16 +58,8 @@ struct Avx2 {
   }
 };
 
-void avx2_proven(const ProvenScalars& scalars, const KernelBlock& block, MarkedBits& bits) {
-  find_by_proof<Avx2>(scalars, block, bits);
-}
-
-void avx2_margin(const MarginScalars& scalars, const KernelBlock& block, MarkedBits& bits) {
-  find_by_margin<Avx2>(scalars, block, bits);
-}
-
 }  // namespace
 
-Kernels avx2_kernels() { return {&avx2_proven, &avx2_margin}; }
+Kernels avx2_kernels() { return kernels_of<Avx2>(); }
 
 }  // namespace areal::delta

@@ -61,16 +61,8 @@ struct Avx512 {
   }
 };
 
-void avx512_proven(const ProvenScalars& scalars, const KernelBlock& block, MarkedBits& bits) {
-  find_by_proof<Avx512>(scalars, block, bits);
-}
-
-void avx512_margin(const MarginScalars& scalars, const KernelBlock& block, MarkedBits& bits) {
-  find_by_margin<Avx512>(scalars, block, bits);
-}
-
 }  // namespace
 
-Kernels avx512_kernels() { return {&avx512_proven, &avx512_margin}; }
+Kernels avx512_kernels() { return kernels_of<Avx512>(); }
 
 }  // namespace areal::delta

@@ -5,7 +5,7 @@
 #pragma once
 #include <cstdint>
 
-#include "engine/delta/proven_bound.h"
+#include "engine/delta/proven_scalars.h"
 
 namespace areal::delta {
 

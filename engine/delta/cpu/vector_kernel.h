@@ -172,16 +172,14 @@ inline void clear_last(const KernelBlock& block, MarkedBits& bits) {
 }
 
 template <class V>
-[[gnu::always_inline]] inline void find_by_margin(const MarginScalars& scalars, const KernelBlock& block,
-                                                  MarkedBits& bits) {
+void find_by_margin(const MarginScalars& scalars, const KernelBlock& block, MarkedBits& bits) {
   clear_last(block, bits);
   find_each<V>(MarginRule<V>(scalars), block, 0, block.count, bits);
 }
 
 // Takes the usual way first, a stretch at a time, and the other one for stretches that turn out not to be usual.
 template <class V>
-[[gnu::always_inline]] inline void find_by_proof(const ProvenScalars& scalars, const KernelBlock& block,
-                                                 MarkedBits& bits) {
+void find_by_proof(const ProvenScalars& scalars, const KernelBlock& block, MarkedBits& bits) {
   constexpr std::uint32_t kStretch = 256;
   clear_last(block, bits);
   const ProvenRule<V> rule(scalars);
@@ -196,6 +194,11 @@ template <class V>
     if (!rule.was_usual(seen)) find_each<V>(rule, block, begin, begin + kStretch, bits);
   }
   find_each<V>(rule, block, begin, block.count, bits);
+}
+
+template <class V>
+Kernels kernels_of() {
+  return {&find_by_proof<V>, &find_by_margin<V>};
 }
 
 }  // namespace

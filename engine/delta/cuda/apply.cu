@@ -102,18 +102,7 @@ __device__ void copy_piece(const std::uint16_t* source, std::uint16_t* target, s
   const std::uint32_t units = (elements - head) / 8;
   const auto* from = reinterpret_cast<const uint4*>(source + head);
   auto* to = reinterpret_cast<uint4*>(target + head);
-  constexpr std::uint32_t kAtOnce = 4;
-  for (std::uint32_t i = threadIdx.x; i < units; i += kAtOnce * kThreads) {
-    uint4 loaded[kAtOnce];
-#pragma unroll
-    for (std::uint32_t k = 0; k < kAtOnce; ++k) {
-      if (i + k * kThreads < units) loaded[k] = __ldcs(from + i + k * kThreads);
-    }
-#pragma unroll
-    for (std::uint32_t k = 0; k < kAtOnce; ++k) {
-      if (i + k * kThreads < units) __stcs(to + i + k * kThreads, loaded[k]);
-    }
-  }
+  for_units<kThreads>(from, units, [&](std::uint32_t i, const uint4& unit) { __stcs(to + i, unit); });
   for (std::uint32_t i = threadIdx.x; i < head; i += kThreads) target[i] = source[i];
   for (std::uint32_t i = head + units * 8 + threadIdx.x; i < elements; i += kThreads) target[i] = source[i];
 }

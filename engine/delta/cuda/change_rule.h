@@ -25,7 +25,7 @@ namespace areal::delta::cuda {
 
 enum class Margin : std::uint32_t { kProven, kReference };
 
-// What stays the same for all elements of a tensor. 24 words, copied to devices as they are.
+// What stays the same for all elements of a tensor; copied to devices as it is.
 struct ChangeRule {
   Margin margin = Margin::kProven;
   // The screen. Distances in steps from the current bf16 value; equal_within = 0 sends every element to the rule.
@@ -42,10 +42,7 @@ struct ChangeRule {
   float reference_bc2 = 0;
   float reference_epsilon = 0;
   float reference_decay = 0;
-  std::uint32_t unused[2] = {0, 0};
 };
-inline constexpr std::uint32_t kChangeRuleWords = 24;
-static_assert(sizeof(ChangeRule) == kChangeRuleWords * 4);
 
 // By the proven interval. Never fails: settings outside its preconditions mark every element.
 ChangeRule proven_rule(const ProvenStep& step);

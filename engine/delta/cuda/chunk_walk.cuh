@@ -40,6 +40,24 @@ __device__ void for_chunks(const Entry* entries, std::uint32_t count, std::uint6
   }
 }
 
+// Calls act(number, unit) for a part of the units of 16 bytes that a block of kThreads shares; four loads are in flight
+// before the first is used.
+template <std::uint32_t kThreads, class Act>
+__device__ void for_units(const uint4* units, std::uint32_t count, const Act& act) {
+  constexpr std::uint32_t kAtOnce = 4;
+  for (std::uint32_t i = threadIdx.x; i < count; i += kAtOnce * kThreads) {
+    uint4 loaded[kAtOnce];
+#pragma unroll
+    for (std::uint32_t k = 0; k < kAtOnce; ++k) {
+      if (i + k * kThreads < count) loaded[k] = __ldcs(units + i + k * kThreads);
+    }
+#pragma unroll
+    for (std::uint32_t k = 0; k < kAtOnce; ++k) {
+      if (i + k * kThreads < count) act(i + k * kThreads, loaded[k]);
+    }
+  }
+}
+
 // Sum over a block of at most 1,024 threads; thread 0 has the result. All threads call it.
 template <class Number>
 __device__ Number block_sum(Number mine) {

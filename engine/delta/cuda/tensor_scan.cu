@@ -20,33 +20,23 @@ __device__ void add_to(std::uint64_t* sum, std::uint64_t addend) {
 template <class Word, class Act>
 __device__ void for_words(const Word* words, std::uint32_t elements, const Act& act) {
   constexpr std::uint32_t kUnit = 16 / sizeof(Word);
-  constexpr std::uint32_t kAtOnce = 4;
   const auto place = reinterpret_cast<std::uint64_t>(words);
   const std::uint32_t head = min(elements, static_cast<std::uint32_t>((16 - place % 16) % 16 / sizeof(Word)));
   const std::uint32_t units = (elements - head) / kUnit;
   const auto* from = reinterpret_cast<const uint4*>(words + head);
-  for (std::uint32_t i = threadIdx.x; i < units; i += kAtOnce * kThreads) {
-    uint4 loaded[kAtOnce];
+  for_units<kThreads>(from, units, [&](std::uint32_t i, const uint4& unit) {
+    const std::uint32_t first = head + i * kUnit;
+    const std::uint32_t quarters[4] = {unit.x, unit.y, unit.z, unit.w};
 #pragma unroll
-    for (std::uint32_t k = 0; k < kAtOnce; ++k) {
-      if (i + k * kThreads < units) loaded[k] = __ldcs(from + i + k * kThreads);
-    }
-#pragma unroll
-    for (std::uint32_t k = 0; k < kAtOnce; ++k) {
-      if (i + k * kThreads >= units) continue;
-      const std::uint32_t first = head + (i + k * kThreads) * kUnit;
-      const std::uint32_t quarters[4] = {loaded[k].x, loaded[k].y, loaded[k].z, loaded[k].w};
-#pragma unroll
-      for (std::uint32_t q = 0; q < 4; ++q) {
-        if constexpr (sizeof(Word) == 4) {
-          act(first + q, quarters[q]);
-        } else {
-          act(first + 2 * q, quarters[q] & 0xFFFFU);
-          act(first + 2 * q + 1, quarters[q] >> 16);
-        }
+    for (std::uint32_t q = 0; q < 4; ++q) {
+      if constexpr (sizeof(Word) == 4) {
+        act(first + q, quarters[q]);
+      } else {
+        act(first + 2 * q, quarters[q] & 0xFFFFU);
+        act(first + 2 * q + 1, quarters[q] >> 16);
       }
     }
-  }
+  });
   if (threadIdx.x < head) act(threadIdx.x, std::uint32_t{words[threadIdx.x]});
   const std::uint32_t tail = head + units * kUnit + threadIdx.x;
   if (tail < elements) act(tail, std::uint32_t{words[tail]});

@@ -18,6 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kTextLimit = std::size_t{64} << 20;  // /proc/net/unix grows with the machine.
+constexpr int kLooks = 5;                                  // Before a lease counts as nobody's.
+constexpr unsigned kBetweenLooksUs = 20'000;
 constexpr std::string_view kLeasePrefix = "@areal-port-reservation-v1-";
 
 std::string read_text(const fs::path& path) {
@@ -97,18 +99,42 @@ bool add_holder(pid_t pid, std::vector<LeaseSocket>& sockets) {
   return !error || !info || info->state == 'Z';
 }
 
+struct LeaseView {
+  std::vector<LeaseSocket> sockets;
+  bool is_all_seen = true;  // All descriptors of all processes were.
+};
+
+LeaseView look_at_leases() {
+  LeaseView view;
+  view.sockets = lease_sockets();
+  if (view.sockets.empty()) return view;
+  for (const ProcessInfo& info : all_processes()) view.is_all_seen &= add_holder(info.identity.pid, view.sockets);
+  return view;
+}
+
+// A process that ends between two looks at /proc leaves a socket that is nobody's for a moment, and so does a lease
+// that is being handed over. What is nobody's at every look is left.
+LeaseView look_again_at_leases() {
+  LeaseView view = look_at_leases();
+  const auto has_orphan = [&] {
+    return std::ranges::any_of(view.sockets, [](const LeaseSocket& socket) { return socket.holders.empty(); });
+  };
+  for (int looks = 1; looks < kLooks && view.is_all_seen && has_orphan(); ++looks) {
+    ::usleep(kBetweenLooksUs);
+    view = look_at_leases();
+  }
+  return view;
+}
+
 void list_leases(const std::vector<ProcessInfo>& of_run, std::vector<std::string>& words) {
-  auto sockets = lease_sockets();
-  if (sockets.empty()) return;
-  bool is_all_seen = true;
-  for (const ProcessInfo& info : all_processes()) is_all_seen &= add_holder(info.identity.pid, sockets);
-  for (const LeaseSocket& socket : sockets) {
+  const LeaseView view = look_again_at_leases();
+  for (const LeaseSocket& socket : view.sockets) {
     const auto holder = std::ranges::find_if(of_run, [&](const ProcessInfo& info) {
       return std::ranges::find(socket.holders, info.identity.pid) != socket.holders.end();
     });
     if (holder != of_run.end()) {
       words.push_back(fmt::format("port {} is leased by process {}", socket.port, holder->identity.pid));
-    } else if (socket.holders.empty() && is_all_seen) {
+    } else if (socket.holders.empty() && view.is_all_seen) {
       words.push_back(fmt::format("port {} is leased by nobody that lives", socket.port));
     }
   }

@@ -38,14 +38,7 @@ struct RealPortsParts {
 };
 
 // Called by the loop only.
-class RealPorts final : public node::Ports,
-                        public port::Clock,
-                        public port::Executor,
-                        public port::Transport,
-                        public port::DeviceMemory,
-                        public port::Store,
-                        public port::Process,
-                        public port::Compute {
+class RealPorts final : public node::OwnPorts {
  public:
   // Wants set_links() and set_groups() before the node starts.
   RealPorts(const RealPortsParts& parts, RealComputeOptions compute);
@@ -60,13 +53,6 @@ class RealPorts final : public node::Ports,
   bool take_message(const Identity& from, std::span<const std::uint8_t> bytes);
   void take_news(GroupNews news);
 
-  port::Clock& clock() override { return *this; }
-  port::Executor& executor() override { return *this; }
-  port::Transport& transport() override { return *this; }
-  port::DeviceMemory& memory() override { return *this; }
-  port::Store& store() override { return *this; }
-  port::Process& process() override { return *this; }
-  port::Compute& compute() override { return *this; }
   port::TraceSink& sink() override { return *parts_.sink; }
   port::FaultHook* hook() override { return parts_.faults != nullptr ? parts_.faults->hook() : nullptr; }
   void begin_effect(const node::Origin& origin) override { origin_ = origin; }
