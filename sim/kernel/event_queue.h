@@ -1,20 +1,23 @@
 // What happens next: events in the exact order (time, number), the number given at posting.
 //
-// The heap holds keys of 16 bytes; events stay where they are in a vector of slots with a free list. A number is a
-// count of posts with the event's slot in its low bits, so cancel() finds the event at once and the order is still the
-// order of posting. A cancelled event leaves its key behind, which is dropped when it comes up or when such keys are
-// the most.
+// Events stay where they are in a vector of slots with a free list; a KeyLadder holds their keys of 16 bytes in order.
+// A number is a count of posts with the event's slot in its low bits, so cancel() finds the event at once and the order
+// is still the order of posting. A cancelled event leaves its key behind, which is dropped when it comes up or when
+// such keys are the most. This is the scheduler of every simulated run, and the one that the benchmarks measure.
 //
 // A value: copies go their own ways, and save() and load() carry it through words. Event must be default-constructible
 // and movable. Not thread-safe.
 #pragma once
+#include <algorithm>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "engine/base/check.h"
 #include "engine/base/state.h"
 #include "engine/base/time.h"
+#include "sim/kernel/key_ladder.h"
 
 namespace areal::sim {
 
@@ -37,11 +40,14 @@ class EventQueue {
 
   // Returns the number of the event: greater than all before. REQUIRES: fewer than 2^24 events wait.
   std::uint64_t post(Instant at, Event event) {
-    const std::uint32_t slot = take_slot();
-    const std::uint64_t number = (++posted_ << kSlotBits) | slot;
-    slots_[slot] = {number, at, std::move(event)};
+    const std::uint64_t place = take_slot();
+    const std::uint64_t number = (++posted_ << kSlotBits) | place;
+    Slot& slot = slots_[place];
+    slot.number = number;
+    slot.at = at;
+    slot.event = std::move(event);
     ++size_;
-    push_key({at, number});
+    keys_.push({at, number});
     return number;
   }
 
@@ -49,28 +55,29 @@ class EventQueue {
   bool cancel(std::uint64_t number) {
     const std::uint64_t slot = number & kSlotMask;
     if (number == 0 || slot >= slots_.size() || slots_[slot].number != number) return false;
-    release_slot(static_cast<std::uint32_t>(slot));
-    if (keys_.size() > 64 && keys_.size() > 2 * size_) compact();
-    drop_stale_top();
+    release_slot(slot);
+    if (++stale_ > kStaleMin && stale_ > size_) {
+      keys_.drop_if([this](const QueueKey& key) { return is_stale(key); });
+      stale_ = 0;
+    }
     return true;
   }
 
   // REQUIRES: !empty().
   Popped pop() {
     AREAL_CHECK(!empty());
-    const Key top = keys_.front();
-    const auto slot = static_cast<std::uint32_t>(top.number & kSlotMask);
-    Popped popped{top.at, top.number, std::move(slots_[slot].event)};
+    const QueueKey first = take_first();
+    if (const QueueKey* soon = keys_.soon()) fetch(*soon);
+    const std::uint64_t slot = first.number & kSlotMask;
+    Popped popped{first.at, first.number, std::move(slots_[slot].event)};
     release_slot(slot);
-    pop_key();
-    drop_stale_top();
     return popped;
   }
 
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] std::size_t size() const { return size_; }
   // REQUIRES: !empty().
-  [[nodiscard]] Instant next_time() const { return AREAL_CHECK(!empty()), keys_.front().at; }
+  [[nodiscard]] Instant next_time() { return AREAL_CHECK(!empty()), first_key().at; }
   // Null if no event with this number waits. Good until the next change of the queue.
   [[nodiscard]] const Event* find(std::uint64_t number) const {
     const std::uint64_t slot = number & kSlotMask;
@@ -90,10 +97,13 @@ class EventQueue {
   template <class Codec = PlainEventCodec>
   void save(StateWriter& writer, Codec codec = {}) const {
     std::vector<std::uint64_t> numbers;
+    numbers.reserve(slots_.size());
     for (const Slot& slot : slots_) numbers.push_back(slot.number);
+    std::vector<std::uint64_t> free;  // In the order in which they will be taken.
+    for (std::uint64_t next = free_; next != 0; next = slots_[next - 1].next_free()) free.push_back(next - 1);
     writer.value(posted_);
     writer.value(numbers);
-    writer.value(free_);
+    writer.value(free);
     for_each([&](Instant at, std::uint64_t /*number*/, const Event& event) {
       writer.value(at);
       codec(writer, event);
@@ -105,19 +115,21 @@ class EventQueue {
   bool load(StateReader& reader, Codec codec = {}) {
     *this = {};
     std::vector<std::uint64_t> numbers;
+    std::vector<std::uint64_t> free;
     reader.value(posted_);
     reader.value(numbers);
-    reader.value(free_);
+    reader.value(free);
     slots_.resize(numbers.size());
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       if (numbers[i] == 0) continue;
       slots_[i].number = numbers[i];
       reader.value(slots_[i].at);
       codec(reader, slots_[i].event);
-      ++size_;
-      push_key({slots_[i].at, numbers[i]});
     }
-    if (reader.ok() && fits_together()) return true;
+    if (reader.ok() && fits_together(free)) {
+      link(free);
+      return true;
+    }
     *this = {};
     return false;
   }
@@ -125,95 +137,77 @@ class EventQueue {
  private:
   static constexpr int kSlotBits = 24;
   static constexpr std::uint64_t kSlotMask = (std::uint64_t{1} << kSlotBits) - 1;
-  static constexpr std::size_t kArity = 4;
+  // So few keys of cancelled events are not worth a search.
+  static constexpr std::size_t kStaleMin = 64;
 
-  struct Key {
-    Instant at;
-    std::uint64_t number = 0;
-    bool operator<(const Key& other) const {
-      return at.ns != other.at.ns ? at.ns < other.at.ns : number < other.number;
-    }
-  };
   struct Slot {
     std::uint64_t number = 0;  // 0: free.
-    Instant at;
+    Instant at;                // Of a free slot: the next free one plus 1, or 0.
     Event event{};
+
+    [[nodiscard]] std::uint64_t next_free() const { return static_cast<std::uint64_t>(at.ns); }
   };
 
-  std::uint32_t take_slot() {
-    if (free_.empty()) {
-      AREAL_CHECK(slots_.size() < kSlotMask);
-      slots_.emplace_back();
-      return static_cast<std::uint32_t>(slots_.size() - 1);
-    }
-    const std::uint32_t slot = free_.back();
-    free_.pop_back();
-    return slot;
+  std::uint64_t take_slot() {
+    if (free_ == 0) return new_slot();
+    const std::uint64_t place = free_ - 1;
+    free_ = slots_[place].next_free();
+    return place;
   }
 
-  void release_slot(std::uint32_t slot) {
-    slots_[slot] = {};
-    free_.push_back(slot);
+  [[gnu::noinline]] std::uint64_t new_slot() {
+    AREAL_CHECK(slots_.size() < kSlotMask);
+    slots_.emplace_back();
+    return slots_.size() - 1;
+  }
+
+  void release_slot(std::uint64_t place) {
+    Slot& slot = slots_[place];
+    slot.number = 0;
+    slot.at.ns = static_cast<std::int64_t>(free_);
+    if constexpr (!std::is_trivially_destructible_v<Event>) slot.event = {};
+    free_ = place + 1;
     --size_;
   }
 
-  [[nodiscard]] bool is_stale(const Key& key) const { return slots_[key.number & kSlotMask].number != key.number; }
+  [[nodiscard]] bool is_stale(const QueueKey& key) const { return slots_[key.number & kSlotMask].number != key.number; }
 
-  // The first key, if there is one, is always of a waiting event.
-  void drop_stale_top() {
-    while (!keys_.empty() && is_stale(keys_.front())) pop_key();
-  }
-
-  void compact() {
-    std::vector<Key> live;
-    live.reserve(size_);
-    for (const Key& key : keys_) {
-      if (!is_stale(key)) live.push_back(key);
+  // Takes the least key of an event that waits. REQUIRES: !empty().
+  QueueKey take_first() {
+    if (keys_.is_run_first()) [[likely]] {
+      const QueueKey first = keys_.run_front();
+      keys_.pop_run();
+      if (!is_stale(first)) [[likely]]
+        return first;
+      --stale_;
     }
-    keys_ = std::move(live);
-    for (std::size_t i = keys_.size() / kArity + 1; i-- > 0;) sift_down(i);
+    return find_and_take_first();
+  }
+  [[gnu::noinline]] QueueKey find_and_take_first() {
+    const QueueKey first = first_key();
+    keys_.pop();
+    return first;
   }
 
-  void push_key(Key key) {
-    std::size_t place = keys_.size();
-    keys_.push_back(key);
-    while (place > 0) {
-      const std::size_t parent = (place - 1) / kArity;
-      if (!(key < keys_[parent])) break;
-      keys_[place] = keys_[parent];
-      place = parent;
-    }
-    keys_[place] = key;
-  }
-
-  void pop_key() {
-    keys_.front() = keys_.back();
-    keys_.pop_back();
-    sift_down(0);
-  }
-
-  void sift_down(std::size_t place) {
-    if (place >= keys_.size()) return;
-    const Key key = keys_[place];
+  [[gnu::noinline]] const QueueKey& first_key() {
     while (true) {
-      const std::size_t first = place * kArity + 1;
-      if (first >= keys_.size()) break;
-      const std::size_t end = first + kArity < keys_.size() ? first + kArity : keys_.size();
-      std::size_t least = first;
-      for (std::size_t child = first + 1; child < end; ++child) {
-        if (keys_[child] < keys_[least]) least = child;
-      }
-      if (!(keys_[least] < key)) break;
-      keys_[place] = keys_[least];
-      place = least;
+      if (keys_.must_fill()) fill_keys();
+      const QueueKey& first = keys_.front();
+      if (!is_stale(first)) return first;
+      keys_.pop();
+      --stale_;
     }
-    keys_[place] = key;
   }
+  void fill_keys() {
+    keys_.fill();
+    keys_.visit_next([this](const QueueKey& key) { fetch(key); });
+  }
+  void fetch(const QueueKey& key) const { __builtin_prefetch(slots_.data() + (key.number & kSlotMask)); }
 
   // Numbers name their own slots and were all given; the free list names every free slot once.
-  [[nodiscard]] bool fits_together() const {
+  [[nodiscard]] bool fits_together(const std::vector<std::uint64_t>& free) const {
     std::vector<bool> is_free(slots_.size(), false);
-    for (const std::uint32_t slot : free_) {
+    for (const std::uint64_t slot : free) {
       if (slot >= slots_.size() || slots_[slot].number != 0 || is_free[slot]) return false;
       is_free[slot] = true;
     }
@@ -225,11 +219,25 @@ class EventQueue {
     return true;
   }
 
-  std::vector<Key> keys_;
+  // Makes the free list, and the order of what waits, from slots that fit together.
+  void link(const std::vector<std::uint64_t>& free) {
+    for (std::size_t i = free.size(); i-- > 0;) {
+      slots_[free[i]].at.ns = static_cast<std::int64_t>(free_);
+      free_ = free[i] + 1;
+    }
+    std::vector<QueueKey> keys;
+    for_each([&](Instant at, std::uint64_t number, const Event& /*event*/) { keys.push_back({at, number}); });
+    std::ranges::stable_sort(keys, {}, &QueueKey::number);
+    for (const QueueKey& key : keys) keys_.push(key);
+    size_ = keys.size();
+  }
+
+  KeyLadder keys_;
   std::vector<Slot> slots_;
-  std::vector<std::uint32_t> free_;
+  std::uint64_t free_ = 0;  // The first free slot plus 1, or 0.
   std::uint64_t posted_ = 0;
   std::size_t size_ = 0;
+  std::size_t stale_ = 0;  // Keys of cancelled events that are still there.
 };
 
 }  // namespace areal::sim
