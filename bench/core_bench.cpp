@@ -1,13 +1,8 @@
-// Times of what every simulated event pays for: hashing words, records, tables and state digests.
-//
-// Prints `digest HEX` first: the chained results of one small pass over every workload, equal on every compiler and
-// machine, so that a fast answer is also the right one. With --digest it stops there.
+#include "bench/core_bench.h"
+
 #include <benchmark/benchmark.h>
 
 #include <array>
-#include <cstdio>
-#include <cstring>
-#include <string>
 #include <vector>
 
 #include "engine/base/record.h"
@@ -133,7 +128,9 @@ BENCHMARK(bench_table_edit)->Arg(16)->Arg(512)->Arg(4096);
 BENCHMARK(bench_state_digest)->Arg(16)->Arg(512)->Arg(4096);
 BENCHMARK(bench_hash_words)->Arg(2)->Arg(14)->Arg(128)->Arg(8192);
 
-Digest128 results_digest() {
+}  // namespace
+
+Digest128 bench::core_digest() {
   std::vector<std::uint64_t> results;
   results.reserve(1000);
   for (std::uint64_t i = 0; i < 1000; ++i) results.push_back(record_round_trip(i));
@@ -146,16 +143,4 @@ Digest128 results_digest() {
   return chain_digest(chain, hash_words(make_words(8192)));
 }
 
-}  // namespace
 }  // namespace areal
-
-int main(int argc, char** argv) {
-  std::printf("digest %s\n", areal::to_hex(areal::results_digest()).c_str());
-  std::fflush(stdout);
-  if (argc > 1 && std::strcmp(argv[1], "--digest") == 0) return 0;
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 64;
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::Shutdown();
-  return 0;
-}

@@ -1,10 +1,11 @@
 // The order of waiting keys, at a cost for each that does not grow with their number.
 //
-// From near to far: a sorted run; rungs, each a row of buckets of equal width that covers one bucket of the rung before;
-// and what lies behind the first rung, unsorted. When the run is used up, the next bucket is sorted and becomes the run;
-// one that holds too many keys of different times is spread over a rung of its own first. When all rungs are used up,
-// what lies behind them makes a new first rung. So widths follow from the keys that wait, not from a setting: the median
-// of a sample chooses them, and about half of the keys leave the unsorted part each time, however far away others are.
+// From near to far: a sorted run; rungs, each a row of buckets of equal width that covers one bucket of the rung
+// before; and what lies behind the first rung, unsorted. When the run is used up, the next bucket is sorted and becomes
+// the run; one that holds too many keys of different times is spread over a rung of its own first. When all rungs are
+// used up, what lies behind them makes a new first rung. So widths follow from the keys that wait, not from a setting:
+// the median of a sample chooses them, and about half of the keys leave the unsorted part each time, however far away
+// others are.
 //
 // A key that belongs into the run's time goes to its end if it fits there, else to a small heap beside it. When the
 // heap outgrows the run, both are spread over a new rung.
@@ -91,9 +92,7 @@ class KeyLadder {
     }
   };
 
-  [[nodiscard]] bool is_heap_first() const {
-    return !heap_.empty() && (run_.empty() || heap_.front() < run_.front());
-  }
+  [[nodiscard]] bool is_heap_first() const { return !heap_.empty() && (run_.empty() || heap_.front() < run_.front()); }
 
   void push_near(const QueueKey& key);
   void push_far(const QueueKey& key);
@@ -120,7 +119,7 @@ class KeyLadder {
   std::size_t depth_ = 0;               // Rungs in use.
   std::vector<Rung> rungs_;
   KeyBlocks blocks_;
-  std::vector<QueueKey> far_;      // In the order of numbers, as in every bucket.
+  std::vector<QueueKey> far_;  // In the order of numbers, as in every bucket.
   // Keys on their way into the run or a rung, in the order of numbers: the first `gathered_` items.
   std::vector<QueueKey> scratch_;
   std::size_t gathered_ = 0;
