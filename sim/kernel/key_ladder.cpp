@@ -64,7 +64,15 @@ void KeyLadder::push_near(const QueueKey& key) {
   if (heap_.size() > kHeapMin && heap_.size() >= run_.size()) spread_near();
 }
 
-void KeyLadder::push_far(const QueueKey& key) { far_.push_back(key); }
+void KeyLadder::push_far(const QueueKey& key) {
+  if (depth_ == 0 && far_.empty() && must_fill()) {  // The only key.
+    run_.push(key);
+    run_last_ = key.at.ns;
+    covered_ = run_last_;
+  } else {
+    far_.push_back(key);
+  }
+}
 
 void KeyLadder::pop() {
   if (is_heap_first()) {
