@@ -8,6 +8,7 @@
 #include "replay/analyse/merge.h"
 #include "sim/cli/command.h"
 #include "sim/cli/judged_recording.h"
+#include "sim/cli/loaded.h"
 #include "sim/cli/open_recording.h"
 #include "sim/cli/recording.h"
 #include "sim/cli/seed_run.h"

@@ -5,6 +5,7 @@
 #include "engine/port/trace_digest.h"
 #include "replay/analyse/replayer.h"
 #include "sim/cli/command.h"
+#include "sim/cli/loaded.h"
 #include "sim/cli/recording.h"
 
 namespace areal::cli {

@@ -8,6 +8,7 @@
 #include "replay/analyse/dump.h"
 #include "replay/analyse/node_replayer.h"
 #include "sim/cli/command.h"
+#include "sim/cli/loaded.h"
 #include "sim/cli/open_recording.h"
 #include "sim/cli/recording.h"
 #include "sim/fault/rule.h"

@@ -124,7 +124,8 @@ int command_run(const Arguments& given) {
   listeners.add(&log);
   std::unique_ptr<record::Recorder> recorder;
   if (!arguments.record.empty()) {
-    auto opened = open_recording(arguments.record, *loaded, seed, arguments);
+    auto opened =
+        sim::open_recording(arguments.record, {*loaded->room, seed, loaded->half, profile_name(arguments.profile)});
     if (!opened) {
       fmt::print(stderr, "{}: {}\n", arguments.record, opened.error().detail);
       return kBadUsage;

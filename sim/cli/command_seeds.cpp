@@ -57,14 +57,14 @@ bool reproduces(const Arguments& arguments, std::uint64_t seed, const SeedOutcom
   const auto loaded = load_scenario(arguments.files.front(), arguments.sets, arguments.half);
   if (!loaded) return false;
   if (needs_range(outcome)) {
-    auto pool = SeedPool::make(*loaded, {arguments.profile, {seed, seed}, 1});
+    auto pool = SeedPool::make(*loaded, {.profile = arguments.profile, .range = {seed, seed}});
     if (!pool) return false;
     const auto done = (*pool)->run([](const PoolProgress&) {});
     return done && *done && exit_code((*pool)->outcomes().front()) == exit_code(outcome);
   }
   SeedOutcome again{};
   SeedDetail detail{};
-  run_seed(*loaded, arguments.profile, seed, false, again, detail);
+  run_seed(*loaded, arguments.profile, seed, kRecheckPercent, again, detail);
   return again.end == outcome.end && again.digest == outcome.digest && !again.changed;
 }
 
@@ -104,7 +104,7 @@ int command_seeds(const Arguments& arguments) {
   }
   fmt::print("{}   {}   seeds {}..{}   jobs {}   profile {}{}\n", program_version(), file, range.first, range.last,
              arguments.jobs, profile_name(arguments.profile), loaded->half.empty() ? "" : "   " + loaded->half);
-  auto pool = SeedPool::make(*loaded, {arguments.profile, range, arguments.jobs});
+  auto pool = SeedPool::make(*loaded, {arguments.profile, range, arguments.jobs, arguments.recheck_percent});
   if (!pool) {
     fmt::print(stderr, "areal-sim: {}\n", pool.error().detail);
     return kInternalError;

@@ -12,7 +12,7 @@ constexpr std::array<CommandRow, 9> kCommands{{
      .summary = "Run a scenario under one seed, or under each seed of a range.",
      .more =
          "Without --seed a fresh seed is taken and printed before the run. The same scenario and seed give the same\n"
-         "run on every machine. With --seeds every run that does not hold, and one in twenty of the others, is run\n"
+         "run on every machine. With --seeds every run that does not hold, and 5 % of the others, is run\n"
          "twice and must come out equal. The last line of a failure is a command that was run and failed alike.\n",
      .examples = "  areal-sim scenarios/smoke.yaml --seed 1\n"
                  "  areal-sim scenarios/failover.yaml --seed 0x2a --record failover.db\n"
@@ -105,6 +105,8 @@ constexpr std::array<OptionRow, 23> kOptions{{
     {"seed", "N", "run real catalogue", "The seed, decimal or 0x hexadecimal."},
     {"seeds", "A..B", "run", "Every seed from A to B, both included."},
     {"jobs", "J", "run", "With --seeds: so many worker processes; 1 by default."},
+    {"recheck", "PERCENT", "run",
+     "With --seeds: of the seeds that hold, so many are run twice and must come out equal; 5 by default."},
     {"profile", "calm|hostile", "run",
      "calm: only what the scenario says. hostile: also late, lost and doubled messages, "
      "dead ranks, slow links."},

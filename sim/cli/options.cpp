@@ -46,6 +46,14 @@ std::uint64_t whole_number(std::string_view option, std::string_view text) {
   return value;
 }
 
+// "5" or "5%".
+unsigned percentage(std::string_view option, std::string_view text) {
+  const std::string_view digits = text.ends_with('%') ? text.substr(0, text.size() - 1) : text;
+  const std::uint64_t percent = whole_number(option, digits);
+  if (percent > 100) throw Refusal{fmt::format("--{} {}: must be 0 to 100 percent", option, text)};
+  return static_cast<unsigned>(percent);
+}
+
 SeedRange seed_range(std::string_view text) {
   const std::size_t dots = text.find("..");
   if (dots == std::string_view::npos) {
@@ -101,6 +109,7 @@ void take(const Given& given, Arguments& out) {
     if (jobs == 0 || jobs > kJobsMax) throw Refusal{fmt::format("--jobs {}: must be 1 to {}", value, kJobsMax)};
     out.jobs = static_cast<unsigned>(jobs);
   }
+  if (name == "recheck") out.recheck_percent = percentage(name, value);
   if (name == "record") out.record = file_name(name, value);
   if (name == "json") out.json = file_name(name, value);
   if (name == "junit") out.junit = file_name(name, value);
@@ -213,6 +222,7 @@ void check_together(const std::vector<Given>& options, const Arguments& argument
     }
   }
   if (has(options, "jobs") && !arguments.seeds) throw Refusal{"--jobs needs --seeds A..B: one run is one process"};
+  if (has(options, "recheck") && !arguments.seeds) throw Refusal{"--recheck needs --seeds A..B: one run is no sample"};
   if (arguments.command == "replay" && arguments.from_decisions && !arguments.node.empty()) {
     throw Refusal{"--node and --decisions cannot go together: a node by itself decides nothing"};
   }
@@ -239,7 +249,8 @@ void add_environment(std::string_view command, std::vector<Given>& options) {
     }
     const bool excluded = std::ranges::any_of(
         options, [&](const Given& one) { return one.name == row.name || exclude_each_other(one.name, row.name); });
-    if (excluded || (row.name == "jobs" && !has(options, "seeds"))) continue;
+    const bool needs_seeds = row.name == "jobs" || row.name == "recheck";
+    if (excluded || (needs_seeds && !has(options, "seeds"))) continue;
     if (row.value.empty() && choice(row.name, value, {"0", "1"}) == 0) continue;
     options.push_back({std::string(row.name), value});
   }

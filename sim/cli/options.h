@@ -16,6 +16,9 @@ struct SeedRange {
   std::uint64_t last = 0;  // Included.
 };
 
+// Of the seeds of a range that hold, so many are run twice; those that do not hold always are.
+inline constexpr unsigned kRecheckPercent = 5;
+
 struct Arguments {
   std::string program;             // As it was called, for lines that can be pasted.
   std::string command = "run";     // run, real, replay, merge, diff, dump, catalogue, schema, doctor.
@@ -23,7 +26,8 @@ struct Arguments {
   std::optional<std::uint64_t> seed;
   std::optional<SeedRange> seeds;
   unsigned jobs = 1;
-  std::string record;  // Empty: no recording.
+  unsigned recheck_percent = kRecheckPercent;  // With seeds.
+  std::string record;                          // Empty: no recording.
   std::string json;
   std::string junit;
   sim::Profile profile = sim::Profile::kCalm;

@@ -114,9 +114,9 @@ void SeedPool::work(unsigned worker) {
     const std::uint64_t index = shared_->next.fetch_add(1);
     if (index >= count()) break;
     current.store(index + 1);
-    const bool alone = count() == 1;
+    const unsigned percent = count() == 1 ? 100 : work_.recheck_percent;
     SeedOutcome& outcome = outcomes_[index];
-    run_seed(loaded_, work_.profile, work_.range.first + index, alone, outcome, details_[index]);
+    run_seed(loaded_, work_.profile, work_.range.first + index, percent, outcome, details_[index]);
     if (exit_code(outcome) != 0) shared_->failed.fetch_add(1);
     shared_->done.fetch_add(1);
     current.store(0);

@@ -17,6 +17,7 @@ struct PoolWork {
   sim::Profile profile = sim::Profile::kCalm;
   SeedRange range;
   unsigned jobs = 1;
+  unsigned recheck_percent = kRecheckPercent;  // Of the seeds that hold.
 };
 
 struct PoolProgress {

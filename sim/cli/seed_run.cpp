@@ -9,8 +9,6 @@
 namespace areal::cli {
 namespace {
 
-constexpr std::uint64_t kSampleOneIn = 20;
-
 void set_text(std::string_view text, SeedDetail& detail) {
   const std::size_t size = std::min(text.size(), kDetailBytes - 1);
   std::ranges::copy(text.substr(0, size), detail.text.begin());
@@ -71,10 +69,10 @@ SeedEnd end_of(const Loaded& loaded, const sim::RunResult& result) {
   return SeedEnd::kBroken;
 }
 
-bool is_sampled(std::uint64_t seed) { return hash_words(std::span(&seed, 1)).low % kSampleOneIn == 0; }
+bool is_sampled(std::uint64_t seed, unsigned percent) { return hash_words(std::span(&seed, 1)).low % 100 < percent; }
 
-void run_seed(const Loaded& loaded, sim::Profile profile, std::uint64_t seed, bool twice, SeedOutcome& outcome,
-              SeedDetail& detail) {
+void run_seed(const Loaded& loaded, sim::Profile profile, std::uint64_t seed, unsigned recheck_percent,
+              SeedOutcome& outcome, SeedDetail& detail) {
   try {
     const sim::RunSettings settings = settings_of(loaded, seed, profile);
     const auto run = sim::run_once(settings, nullptr);
@@ -86,7 +84,7 @@ void run_seed(const Loaded& loaded, sim::Profile profile, std::uint64_t seed, bo
     outcome.published = run->published;
     set_faults(run->faults, outcome);
     if (end != SeedEnd::kHeld) describe(loaded, *run, detail);
-    if (twice || end != SeedEnd::kHeld || is_sampled(seed)) {
+    if (end != SeedEnd::kHeld || is_sampled(seed, recheck_percent)) {
       const auto again = sim::run_once(settings, nullptr);
       outcome.repeated = true;
       outcome.changed = !again || !is_equal(*run, *again);

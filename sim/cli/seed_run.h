@@ -8,13 +8,13 @@ namespace areal::cli {
 // How a run ended, in the sense of `areal-sim SCENARIO --seed N`: an early end that the scenario expects held.
 SeedEnd end_of(const Loaded& loaded, const sim::RunResult& result);
 
-// Whether a seed that held is run again: one in twenty, always the same ones.
-bool is_sampled(std::uint64_t seed);
+// Whether a seed that held is run again, if so many percent are: always the same ones.
+bool is_sampled(std::uint64_t seed, unsigned percent);
 
 // Fills both; outcome.end last, so that another process sees a whole outcome or none. Runs it twice if it did not hold
-// or `twice` is set.
-void run_seed(const Loaded& loaded, sim::Profile profile, std::uint64_t seed, bool twice, SeedOutcome& outcome,
-              SeedDetail& detail);
+// or it is one of `recheck_percent`.
+void run_seed(const Loaded& loaded, sim::Profile profile, std::uint64_t seed, unsigned recheck_percent,
+              SeedOutcome& outcome, SeedDetail& detail);
 
 // Marks a seed whose run the program did not survive.
 void set_broken(const std::string& why, SeedOutcome& outcome, SeedDetail& detail);
