@@ -148,7 +148,7 @@ class NodeProcess {
   }
 
   void flush() {
-    recorder_->flush();
+    recorder_->flush_soon();
     loop_->arm(kFlushEvery, [this] { flush(); });
   }
 

@@ -1,170 +1,115 @@
 #include "replay/record/recorder.h"
 
-#include <chrono>
+#include <sched.h>
+
+#include "replay/record/recording_writer.h"
+#include "replay/record/trace_batch.h"
+#include "replay/record/writer_thread.h"
 
 namespace areal::record {
 
 namespace {
 
-// A block is also full at this size: runs with many decisions and few events must not grow one without end.
-constexpr std::size_t kBlockBytes = 1 << 20;
-constexpr std::chrono::seconds kCommitAfter{1};
+bool may_use_two_cores() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  // More cores than the set has room for make the call fail.
+  return ::sched_getaffinity(0, sizeof cores, &cores) != 0 || CPU_COUNT(&cores) > 1;
+}
 
-std::string slots_text(const NodeRow& node) {
-  std::string text;
-  for (const std::string& slot : node.slots) text += (text.empty() ? "" : ",") + slot;
-  return text;
+bool writes_in_background(Writing writing) {
+  return writing == Writing::kBackground || (writing == Writing::kAuto && may_use_two_cores());
 }
 
 }  // namespace
 
-// Wall time decides only when is committed, which no reader can see.
-struct Recorder::Clock {
-  std::chrono::steady_clock::time_point committed = std::chrono::steady_clock::now();
-  [[nodiscard]] bool is_due() const { return std::chrono::steady_clock::now() - committed >= kCommitAfter; }
-  void reset() { committed = std::chrono::steady_clock::now(); }
-};
-
 Result<std::unique_ptr<Recorder>> Recorder::open(const std::string& path, const RunInfo& info,
                                                  std::span<const NodeRow> nodes, const KindTable& kinds,
                                                  const RecorderOptions& options) {
-  auto tables = TableWriter::create(path, options.page_size);
-  if (!tables) return tables.error();
-  std::unique_ptr<Recorder> recorder(new Recorder(std::move(*tables), nodes, StoredKinds(kinds), options));
-  recorder->write_head(info, nodes, StoredKinds(kinds));
-  AREAL_TRY(recorder->tables_->status());
-  return recorder;
+  auto writer = RecordingWriter::open(path, info, nodes, kinds, options);
+  if (!writer) return writer.error();
+  return std::unique_ptr<Recorder>(new Recorder(std::move(*writer), options));
 }
 
-Recorder::Recorder(std::unique_ptr<TableWriter> tables, std::span<const NodeRow> nodes, StoredKinds kinds,
-                   const RecorderOptions& options)
-    : options_(options),
-      tables_(std::move(tables)),
-      names_(nodes),
-      typed_(names_, std::move(kinds)),
-      clock_(std::make_unique<Clock>()) {}
-
-Recorder::~Recorder() { close_block(); }
-
-void Recorder::write_head(const RunInfo& info, std::span<const NodeRow> nodes, const StoredKinds& kinds) {
-  add_run_row("scenario", info.scenario_name);
-  add_run_row("half", info.half);
-  add_run_row("program", info.program);
-  add_run_row("seed", std::to_string(info.seed));
-  for (const auto& [key, value] : info.overrides) add_run_row("override." + key, value);
-  tables_->append(TableId::kScenario, {info.scenario_name, info.scenario_text});
-  for (const NodeRow& node : nodes) {
-    tables_->insert(TableId::kNode,
-                    {number_cell(node.id.value), node.name, node.role, number_cell(node.host.value), slots_text(node)});
-  }
-  add_blob("kinds", kinds.bytes());
-  tables_->commit();
+Recorder::Recorder(std::unique_ptr<RecordingWriter> writer, const RecorderOptions& options)
+    : writer_(std::move(writer)) {
+  if (!writes_in_background(options.writing)) return;
+  thread_ = std::make_unique<WriterThread>(*writer_, options.batches_behind);
+  batch_ = thread_->spare();
 }
 
-void Recorder::add_run_row(std::string_view key, std::string_view value) {
-  tables_->append(TableId::kRun, {key, value});
-}
+Recorder::~Recorder() { settle(); }
 
-std::uint64_t Recorder::add_blob(std::string_view kind, std::span<const std::uint8_t> bytes) {
-  const auto packed = compressor_.pack(bytes);
-  if (!packed) return tables_->fail(packed.error()), 0;
-  return tables_->append(TableId::kBlob, {kind, number_cell(bytes.size()), *packed});
-}
-
-void Recorder::make_room() {
-  if (encoder_.events() >= options_.block_events || encoder_.bytes().size() >= kBlockBytes) close_block();
-}
-
-void Recorder::close_block() {
-  if (encoder_.lines() == 0 || failed()) return;
-  const auto packed = compressor_.pack(encoder_.bytes());
-  if (!packed) return tables_->fail(packed.error());
-  tables_->append(TableId::kEventBlock, {number_cell(block_first_seq_), number_cell(last_seq_), block_first_ns_,
-                                         number_cell(encoder_.events()), number_cell(encoder_.lines()),
-                                         to_hex(digest()), number_cell(encoder_.bytes().size()), *packed});
-  encoder_.clear();
-  block_first_seq_ = last_seq_ + 1;
-  block_first_ns_ = last_ns_;
-  if (++blocks_open_ < options_.blocks_per_commit && !clock_->is_due()) return;
-  tables_->commit();
-  blocks_open_ = 0;
-  clock_->reset();
+void Recorder::hand_over() {
+  thread_->give(std::move(batch_));
+  batch_ = thread_->spare();
 }
 
 void Recorder::on_event(const port::TraceEvent& event) {
-  if (!failed()) {
-    make_room();
-    if (encoder_.events() == 0) {
-      block_first_seq_ = event.seq;
-      block_first_ns_ = event.at.ns;
-    }
-    encoder_.on_event(event);
-    typed_.on_event(event, *tables_);
-  }
-  last_seq_ = event.seq;
-  last_ns_ = event.at.ns;
-  ++events_;
-  digest_.on_event(event);
+  if (thread_ == nullptr) return writer_->on_event(event);
+  batch_->on_event(event);
+  if (batch_->is_full()) hand_over();
 }
 
 void Recorder::on_state(NodeId node, SlotId slot, const Digest128& digest) {
-  if (!failed()) encoder_.on_state(node, slot, digest);
-  digest_.on_state(node, slot, digest);
+  if (thread_ == nullptr) return writer_->on_state(node, slot, digest);
+  batch_->on_state(node, slot, digest);
+  if (batch_->is_full()) hand_over();
 }
 
 void Recorder::on_stream(std::uint32_t stream, std::string_view name) {
-  if (!failed()) {
-    make_room();
-    encoder_.on_stream(stream, name);
-    tables_->insert(TableId::kStream, {number_cell(stream), name});
-  }
-  digest_.on_stream(stream, name);
+  if (thread_ == nullptr) return writer_->on_stream(stream, name);
+  batch_->on_stream(stream, name);
+  if (batch_->is_full()) hand_over();
 }
 
 void Recorder::on_decision(const port::Decision& decision) {
-  if (!failed()) {
-    make_room();
-    encoder_.on_decision(decision);
-    if (decision.chosen != 0) {
-      tables_->append(TableId::kDecision,
-                      {number_cell(decision.stream), number_cell(decision.ordinal), number_cell(decision.bound),
-                       number_cell(decision.chosen), number_cell(last_seq_)});
-    }
-  }
-  ++decisions_;
-  digest_.on_decision(decision);
+  if (thread_ == nullptr) return writer_->on_decision(decision);
+  batch_->on_decision(decision);
+  if (batch_->is_full()) hand_over();
+}
+
+void Recorder::settle() {
+  if (thread_ == nullptr) return;
+  if (!batch_->is_empty()) hand_over();
+  thread_->settle();
+}
+
+void Recorder::flush_soon() {
+  if (thread_ == nullptr) return writer_->flush();
+  batch_->commits = true;
+  hand_over();
+}
+
+// The thread stands still from settle() until it is given something, so the rest may be done here.
+void Recorder::flush() {
+  settle();
+  writer_->flush();
 }
 
 void Recorder::add_violation(const ViolationRow& violation) {
-  tables_->append(TableId::kViolation, {violation.invariant, violation.verdict, number_cell(violation.seq),
-                                        names_.name(violation.node), violation.message});
-  flush();
-}
-
-void Recorder::flush() {
-  close_block();
-  tables_->commit();
+  settle();
+  writer_->add_violation(violation);
 }
 
 void Recorder::add_snapshot(std::uint64_t seq, std::span<const std::uint64_t> words) {
-  ByteWriter bytes;
-  for (const std::uint64_t word : words) bytes.varint(word);
-  const std::uint64_t blob = add_blob("snapshot", bytes.view());
-  tables_->insert(TableId::kSnapshot,
-                  {number_cell(seq), number_cell(words.size()), to_hex(hash_words(words)), number_cell(blob)});
+  settle();
+  writer_->add_snapshot(seq, words);
 }
 
 Status Recorder::finish(const RunEnd& end) {
-  close_block();
-  typed_.finish(*tables_);
-  add_run_row("verdict", end.verdict);
-  add_run_row("digest", to_hex(digest()));
-  add_run_row("events", std::to_string(events_));
-  add_run_row("decisions", std::to_string(decisions_));
-  add_run_row("end_ns", std::to_string(last_ns_));
-  for (const auto& [key, count] : end.counts) add_run_row("count." + key, std::to_string(count));
-  tables_->complete();
-  return tables_->status();
+  settle();
+  return writer_->finish(end);
+}
+
+bool Recorder::failed() {
+  settle();
+  return writer_->failed();
+}
+
+Digest128 Recorder::digest() {
+  settle();
+  return writer_->digest();
 }
 
 }  // namespace areal::record
