@@ -1,7 +1,7 @@
 // The canonical words of the lines of a trace: what digests hash, and what a batch of lines is carried as.
 //
-// Each line is a tag, then its fields; a record is its kind and size, then its words. A line says by its first words
-// how long it is. Two lines are equal if their words are. Not thread-safe.
+// The first word of a line says what kind of line it is, of which kinds and sizes its records are, and so how long it
+// is. Two lines are equal if their words are, and lines behind each other are taken apart in one way only.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace areal::port {
 enum class LineTag : std::uint8_t { kEvent = 1, kState, kStream, kDecision };
 
 // The longest line is an event with two full records.
-inline constexpr std::size_t kMostLineWords = 10 + 2 * (1 + kMaxRecordWords);
+inline constexpr std::size_t kMostLineWords = 8 + 2 * kMaxRecordWords;
 
 // Write one line to `out` and give the end of it. REQUIRES: there is room for kMostLineWords. A stream's name becomes
 // the words of its hash.
@@ -25,11 +25,14 @@ std::uint64_t* write_words(NodeId node, SlotId slot, const Digest128& state, std
 std::uint64_t* write_words(std::uint32_t stream, std::string_view name, std::uint64_t* out);
 std::uint64_t* write_words(const Decision& decision, std::uint64_t* out);
 
-// Read what write_words() wrote, and give the end of the line. REQUIRES: a line of that kind begins at `in`.
-const std::uint64_t* read_words(const std::uint64_t* in, TraceEvent& event);
-const std::uint64_t* read_words(const std::uint64_t* in, NodeId& node, SlotId& slot, Digest128& state);
-const std::uint64_t* read_words(const std::uint64_t* in, std::uint32_t& stream);
-const std::uint64_t* read_words(const std::uint64_t* in, Decision& decision);
+// Read what write_words() wrote. REQUIRES: a line of that kind begins at `in`.
+void read_words(const std::uint64_t* in, TraceEvent& event);
+void read_words(const std::uint64_t* in, NodeId& node, SlotId& slot, Digest128& state);
+void read_words(const std::uint64_t* in, std::uint32_t& stream);
+void read_words(const std::uint64_t* in, Decision& decision);
+
+LineTag tag_of(std::uint64_t first_word);
+std::size_t words_in_line(std::uint64_t first_word);
 
 // The words of one line.
 class TraceWords {

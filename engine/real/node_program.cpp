@@ -1,6 +1,7 @@
 #include "engine/real/node_program.h"
 
 #include <fmt/core.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -16,6 +17,7 @@
 #include "engine/real/planned_faults.h"
 #include "engine/real/process_ports.h"
 #include "engine/real/run_paper.h"
+#include "replay/record/meta_file.h"
 #include "replay/record/recorder.h"
 #include "sim/fault/fault_kinds.h"
 
@@ -25,7 +27,9 @@ namespace {
 constexpr int kRefused = 64;
 constexpr int kSystem = 70;
 // How much of its trace a process that is killed may lose.
-constexpr Duration kFlushEvery = 100_ms;
+constexpr Duration kFlushEvery = 250_ms;
+// Small, because each commit writes a page of each table that has news.
+constexpr std::uint32_t kPageSize = 4096;
 
 int fail(int status, const std::string& what) {
   fmt::print(stderr, "areal-node: {}\n", what);
@@ -77,8 +81,8 @@ Result<std::unique_ptr<record::Recorder>> open_recorder(const NodeProgramOptions
   KindTable kinds;
   node::add_room_kinds(kinds);
   sim::add_fault_kinds(kinds);
-  return record::Recorder::open(recording_file(options.folder, options.node, options.incarnation).string(), info, nodes,
-                                kinds);
+  const std::string path = recording_file(options.folder, options.node, options.incarnation).string();
+  return record::Recorder::open(path, info, nodes, kinds, {.page_size = kPageSize});
 }
 
 // What a process is made of, in the order in which it is built; taken down in reverse.
@@ -157,7 +161,21 @@ class NodeProcess {
     record::RunEnd end;
     end.verdict = "ended";
     const Status finished = recorder_->finish(end);
-    return finished ? 0 : fail(kSystem, finished.error().detail);
+    if (!finished) return fail(kSystem, finished.error().detail);
+    note_cost();
+    return 0;
+  }
+
+  // Beside the recording, because it differs from machine to machine.
+  void note_cost() {
+    rusage used{};
+    getrusage(RUSAGE_SELF, &used);
+    const double all = static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                       1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+    const double recording = static_cast<double>(recorder_->cpu_time().ns) * 1e-9;
+    const std::string path = recording_file(options_.folder, options_.node, options_.incarnation).string();
+    static_cast<void>(record::write_meta(path, {{{"cpu_seconds", fmt::format("{:.6f}", all)},
+                                                 {"recorder_cpu_seconds", fmt::format("{:.6f}", recording)}}}));
   }
 
   NodeProgramOptions options_;

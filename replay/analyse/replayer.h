@@ -1,12 +1,14 @@
 // Compares a run, line by line while it happens, with a recording of it.
 //
 // A trace sink: feed it the run that is to repeat the recording. Blocks are decoded as they are needed, so memory does
-// not grow with the recording. The first line that differs is kept; nothing is compared after it.
+// not grow with the recording. The first line that differs is kept; nothing is compared after it. Lines are compared as
+// words; only the two that differ are put into words for people. The reader is not to be used meanwhile.
 #pragma once
 #include <optional>
 #include <string>
 
 #include "replay/analyse/trace_lines.h"
+#include "replay/record/block_words.h"
 
 namespace areal::analyse {
 
@@ -18,14 +20,15 @@ struct ReplayDifference {
 
 class ReplayComparer final : public port::TraceSink {
  public:
-  explicit ReplayComparer(const record::RunReader& reader) : reader_(reader), lines_(reader, 0) {}
+  using Ahead = record::BlockWords::Ahead;
+
+  explicit ReplayComparer(const record::RunReader& reader, Ahead ahead = Ahead::kAuto)
+      : reader_(reader), blocks_(reader, ahead) {}
 
   void on_event(const port::TraceEvent& event) override;
-  void on_state(NodeId node, SlotId slot, const Digest128& digest) override { compare(StateLine{node, slot, digest}); }
-  void on_stream(std::uint32_t stream, std::string_view name) override {
-    compare(StreamLine{stream, std::string(name)});
-  }
-  void on_decision(const port::Decision& decision) override { compare(decision); }
+  void on_state(NodeId node, SlotId slot, const Digest128& digest) override;
+  void on_stream(std::uint32_t stream, std::string_view name) override;
+  void on_decision(const port::Decision& decision) override;
 
   // The run ended: lines of the recording that it did not repeat are a difference too.
   void finish();
@@ -36,10 +39,15 @@ class ReplayComparer final : public port::TraceSink {
   [[nodiscard]] const std::string& error() const { return error_; }
 
  private:
-  void compare(const TraceLine& line);
+  bool is_next(std::span<const std::uint64_t> line);
+  bool at_end();
+  void part(const std::string& replayed);
 
   const record::RunReader& reader_;
-  LineStream lines_;
+  record::BlockWords blocks_;
+  std::span<const std::uint64_t> words_;  // Of the present block, not yet compared.
+  std::size_t blocks_given_ = 0;
+  std::uint64_t compared_before_ = 0;  // Lines of the blocks before the present one.
   std::uint64_t last_seq_ = 0;
   std::uint64_t compared_ = 0;
   std::optional<ReplayDifference> difference_;

@@ -43,7 +43,8 @@ Result<const TraceLine*> LineStream::next() {
     lines_.clear();
     next_line_ = 0;
     Collector collector(lines_);
-    AREAL_TRY(reader_->read_block(next_block_++, collector));
+    const std::size_t block = next_block_++;
+    AREAL_TRY(walk_ ? reader_->read_block(block, collector, *walk_) : reader_->read_block(block, collector));
   }
   return &lines_[next_line_++];
 }

@@ -1,6 +1,7 @@
 // The lines of a recording as values, one after the other, so that two recordings can be walked side by side.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -28,7 +29,9 @@ bool same_line(const TraceLine& left, const TraceLine& right);
 // Reads block after block, from one of them to the end. The reader must outlive it.
 class LineStream {
  public:
-  LineStream(const record::RunReader& reader, std::size_t first_block) : reader_(&reader), next_block_(first_block) {}
+  LineStream(const record::RunReader& reader, std::size_t first_block) : reader_(&reader), next_block_(first_block) {
+    if (first_block == 0) walk_.emplace();
+  }
 
   // The next line, good until the next call; null at the end.
   Result<const TraceLine*> next();
@@ -38,6 +41,7 @@ class LineStream {
   std::size_t next_block_;
   std::vector<TraceLine> lines_;
   std::size_t next_line_ = 0;
+  std::optional<port::TraceDigest> walk_;  // Checks the chain, if it has heard all from the beginning.
 };
 
 }  // namespace areal::analyse

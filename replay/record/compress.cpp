@@ -12,12 +12,21 @@ struct Compressor::Impl {
 Compressor::Compressor() : impl_(std::make_unique<Impl>()) {}
 Compressor::~Compressor() = default;
 
-Result<std::span<const std::uint8_t>> Compressor::pack(std::span<const std::uint8_t> bytes) {
+Result<std::span<const std::uint8_t>> Compressor::pack(std::span<const std::uint8_t> bytes) { return pack(bytes, {}); }
+
+Result<std::span<const std::uint8_t>> Compressor::pack(std::span<const std::uint8_t> first,
+                                                       std::span<const std::uint8_t> second) {
   std::vector<std::uint8_t>& packed = impl_->packed;
-  packed.resize(ZSTD_compressBound(bytes.size()));
-  const std::size_t size =
-      ZSTD_compressCCtx(impl_->context.get(), packed.data(), packed.size(), bytes.data(), bytes.size(), 1);
-  if (ZSTD_isError(size) != 0) return Error{Errc::kNoMemory, std::string("zstd: ") + ZSTD_getErrorName(size)};
+  const std::size_t room = ZSTD_compressBound(first.size()) + ZSTD_compressBound(second.size());
+  if (packed.size() < room) packed.resize(room);
+  std::size_t size = 0;
+  for (const std::span<const std::uint8_t> part : {first, second}) {
+    if (part.empty() && size > 0) continue;
+    const std::size_t more = ZSTD_compressCCtx(impl_->context.get(), packed.data() + size, packed.size() - size,
+                                               part.data(), part.size(), 1);
+    if (ZSTD_isError(more) != 0) return Error{Errc::kNoMemory, std::string("zstd: ") + ZSTD_getErrorName(more)};
+    size += more;
+  }
   return std::span<const std::uint8_t>(packed.data(), size);
 }
 

@@ -119,7 +119,9 @@ Cell Statement::cell(int column) const {
 
 Result<Database> Database::create(const std::string& path) {
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+  // One thread at a time uses it, so SQLite need not lock.
+  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+  const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
   Database database(handle);
   if (code != SQLITE_OK) return Error{Errc::kIo, path + ": " + sqlite_error(handle, code).detail};
   return database;

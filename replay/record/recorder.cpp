@@ -1,7 +1,8 @@
 #include "replay/record/recorder.h"
 
-#include <sched.h>
+#include <ctime>
 
+#include "replay/record/cores.h"
 #include "replay/record/recording_writer.h"
 #include "replay/record/trace_batch.h"
 #include "replay/record/writer_thread.h"
@@ -10,11 +11,10 @@ namespace areal::record {
 
 namespace {
 
-bool may_use_two_cores() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  // More cores than the set has room for make the call fail.
-  return ::sched_getaffinity(0, sizeof cores, &cores) != 0 || CPU_COUNT(&cores) > 1;
+Instant thread_time(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return Instant{std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec};
 }
 
 bool writes_in_background(Writing writing) {
@@ -26,9 +26,21 @@ bool writes_in_background(Writing writing) {
 Result<std::unique_ptr<Recorder>> Recorder::open(const std::string& path, const RunInfo& info,
                                                  std::span<const NodeRow> nodes, const KindTable& kinds,
                                                  const RecorderOptions& options) {
+  const Instant start = thread_time(CLOCK_THREAD_CPUTIME_ID);
   auto writer = RecordingWriter::open(path, info, nodes, kinds, options);
   if (!writer) return writer.error();
-  return std::unique_ptr<Recorder>(new Recorder(std::move(*writer), options));
+  std::unique_ptr<Recorder> recorder(new Recorder(std::move(*writer), options));
+  recorder->own_time_ = thread_time(CLOCK_THREAD_CPUTIME_ID) - start;
+  return recorder;
+}
+
+template <class Work>
+auto Recorder::timed(Work work) {
+  settle();
+  const Instant start = thread_time(CLOCK_THREAD_CPUTIME_ID);
+  auto result = work();
+  own_time_ = own_time_ + (thread_time(CLOCK_THREAD_CPUTIME_ID) - start);
+  return result;
 }
 
 Recorder::Recorder(std::unique_ptr<RecordingWriter> writer, const RecorderOptions& options)
@@ -83,23 +95,24 @@ void Recorder::flush_soon() {
 
 // The thread stands still from settle() until it is given something, so the rest may be done here.
 void Recorder::flush() {
-  settle();
-  writer_->flush();
+  timed([this] { return writer_->flush(), Unit{}; });
 }
 
 void Recorder::add_violation(const ViolationRow& violation) {
-  settle();
-  writer_->add_violation(violation);
+  timed([&] { return writer_->add_violation(violation), Unit{}; });
 }
 
 void Recorder::add_snapshot(std::uint64_t seq, std::span<const std::uint64_t> words) {
-  settle();
-  writer_->add_snapshot(seq, words);
+  timed([&] { return writer_->add_snapshot(seq, words), Unit{}; });
 }
 
 Status Recorder::finish(const RunEnd& end) {
+  return timed([&] { return writer_->finish(end); });
+}
+
+Duration Recorder::cpu_time() {
   settle();
-  return writer_->finish(end);
+  return thread_ != nullptr ? own_time_ + (thread_time(thread_->cpu_clock()) - Instant{}) : own_time_;
 }
 
 bool Recorder::failed() {

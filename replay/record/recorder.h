@@ -54,14 +54,20 @@ class Recorder final : public port::TraceSink {
   [[nodiscard]] bool failed();
   // The run's digest up to here; right also after a failure.
   [[nodiscard]] Digest128 digest();
+  // The processor time that writing has taken so far, whoever wrote; copying lines is not in it, and inline nothing is
+  // but what opening, committing and ending took.
+  [[nodiscard]] Duration cpu_time();
 
  private:
   Recorder(std::unique_ptr<RecordingWriter> writer, const RecorderOptions& options);
   void hand_over();
+  template <class Work>
+  auto timed(Work work);
 
   std::unique_ptr<RecordingWriter> writer_;
   std::unique_ptr<WriterThread> thread_;  // Null: lines go straight to the writer.
   std::unique_ptr<TraceBatch> batch_;     // Being filled; null without a thread.
+  Duration own_time_;                     // Of the calling thread.
 };
 
 }  // namespace areal::record

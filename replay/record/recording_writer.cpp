@@ -73,16 +73,19 @@ std::uint64_t RecordingWriter::add_blob(std::string_view kind, std::span<const s
 }
 
 void RecordingWriter::make_room() {
-  if (encoder_.events() >= options_.block_events || encoder_.bytes().size() >= kBlockBytes) close_block();
+  if (encoder_.events() >= options_.block_events || encoder_.size() >= kBlockBytes) close_block();
 }
 
 void RecordingWriter::close_block() {
   if (encoder_.lines() == 0 || failed()) return;
-  const auto packed = compressor_.pack(encoder_.bytes());
+  const auto bytes = encoder_.bytes();
+  const std::size_t packable = encoder_.packable_bytes();
+  const auto packed = compressor_.pack(bytes.first(packable), bytes.subspan(packable));
   if (!packed) return tables_->fail(packed.error());
+  const std::string chain = to_hex(digest());
   tables_->append(TableId::kEventBlock, {number_cell(block_first_seq_), number_cell(last_seq_), block_first_ns_,
-                                         number_cell(encoder_.events()), number_cell(encoder_.lines()),
-                                         to_hex(digest()), number_cell(encoder_.bytes().size()), *packed});
+                                         number_cell(encoder_.events()), number_cell(encoder_.lines()), chain,
+                                         number_cell(bytes.size()), *packed});
   encoder_.clear();
   block_first_seq_ = last_seq_ + 1;
   block_first_ns_ = last_ns_;
@@ -93,6 +96,37 @@ void RecordingWriter::close_block() {
 }
 
 void RecordingWriter::on_event(const port::TraceEvent& event) {
+  write_event(event);
+  digest_.on_event(event);
+}
+
+void RecordingWriter::on_state(NodeId node, SlotId slot, const Digest128& digest) {
+  write_state(node, slot, digest);
+  digest_.on_state(node, slot, digest);
+}
+
+void RecordingWriter::on_stream(std::uint32_t stream, std::string_view name) {
+  write_stream(stream, name);
+  digest_.on_stream(stream, name);
+}
+
+void RecordingWriter::on_decision(const port::Decision& decision) {
+  write_decision(decision);
+  digest_.on_decision(decision);
+}
+
+void RecordingWriter::write(const TraceBatch& batch) {
+  batch.each_line([this](const auto& line, std::span<const std::uint64_t> words) {
+    using Line = std::decay_t<decltype(line)>;
+    if constexpr (std::same_as<Line, port::TraceEvent>) write_event(line);
+    if constexpr (std::same_as<Line, TraceBatch::State>) write_state(line.node, line.slot, line.digest);
+    if constexpr (std::same_as<Line, TraceBatch::Stream>) write_stream(line.stream, line.name);
+    if constexpr (std::same_as<Line, port::Decision>) write_decision(line);
+    digest_.on_words(words);
+  });
+}
+
+void RecordingWriter::write_event(const port::TraceEvent& event) {
   if (!failed()) {
     make_room();
     if (encoder_.events() == 0) {
@@ -105,35 +139,28 @@ void RecordingWriter::on_event(const port::TraceEvent& event) {
   last_seq_ = event.seq;
   last_ns_ = event.at.ns;
   ++events_;
-  digest_.on_event(event);
 }
 
-void RecordingWriter::on_state(NodeId node, SlotId slot, const Digest128& digest) {
+void RecordingWriter::write_state(NodeId node, SlotId slot, const Digest128& digest) {
   if (!failed()) encoder_.on_state(node, slot, digest);
-  digest_.on_state(node, slot, digest);
 }
 
-void RecordingWriter::on_stream(std::uint32_t stream, std::string_view name) {
-  if (!failed()) {
-    make_room();
-    encoder_.on_stream(stream, name);
-    tables_->insert(TableId::kStream, {number_cell(stream), name});
-  }
-  digest_.on_stream(stream, name);
+void RecordingWriter::write_stream(std::uint32_t stream, std::string_view name) {
+  if (failed()) return;
+  make_room();
+  encoder_.on_stream(stream, name);
+  tables_->insert(TableId::kStream, {number_cell(stream), name});
 }
 
-void RecordingWriter::on_decision(const port::Decision& decision) {
-  if (!failed()) {
-    make_room();
-    encoder_.on_decision(decision);
-    if (decision.chosen != 0) {
-      tables_->append(TableId::kDecision,
-                      {number_cell(decision.stream), number_cell(decision.ordinal), number_cell(decision.bound),
-                       number_cell(decision.chosen), number_cell(last_seq_)});
-    }
-  }
+void RecordingWriter::write_decision(const port::Decision& decision) {
   ++decisions_;
-  digest_.on_decision(decision);
+  if (failed()) return;
+  make_room();
+  encoder_.on_decision(decision);
+  if (decision.chosen == 0) return;
+  tables_->append(TableId::kDecision,
+                  {number_cell(decision.stream), number_cell(decision.ordinal), number_cell(decision.bound),
+                   number_cell(decision.chosen), number_cell(last_seq_)});
 }
 
 void RecordingWriter::add_violation(const ViolationRow& violation) {

@@ -18,6 +18,7 @@
 #include "replay/record/run_info.h"
 #include "replay/record/stored_kinds.h"
 #include "replay/record/table_writer.h"
+#include "replay/record/trace_batch.h"
 #include "replay/record/typed_rows.h"
 
 namespace areal::record {
@@ -34,6 +35,8 @@ class RecordingWriter final : public port::TraceSink {
   void on_state(NodeId node, SlotId slot, const Digest128& digest) override;
   void on_stream(std::uint32_t stream, std::string_view name) override;
   void on_decision(const port::Decision& decision) override;
+  // Lines that were gathered elsewhere.
+  void write(const TraceBatch& batch);
 
   void add_violation(const ViolationRow& violation);
   // Closes the block and commits.
@@ -44,8 +47,7 @@ class RecordingWriter final : public port::TraceSink {
   Status finish(const RunEnd& end);
 
   [[nodiscard]] bool failed() const { return tables_->failed(); }
-  [[nodiscard]] Status status() const { return tables_->status(); }
-  [[nodiscard]] const Digest128& digest() const { return digest_.digest(); }
+  [[nodiscard]] Digest128 digest() const { return digest_.digest(); }
 
  private:
   struct Clock;
@@ -57,6 +59,10 @@ class RecordingWriter final : public port::TraceSink {
   std::uint64_t add_blob(std::string_view kind, std::span<const std::uint8_t> bytes);
   void make_room();
   void close_block();
+  void write_event(const port::TraceEvent& event);
+  void write_state(NodeId node, SlotId slot, const Digest128& digest);
+  void write_stream(std::uint32_t stream, std::string_view name);
+  void write_decision(const port::Decision& decision);
 
   RecorderOptions options_;
   std::unique_ptr<TableWriter> tables_;

@@ -4,7 +4,6 @@
 #include <charconv>
 
 #include "engine/base/bytes.h"
-#include "engine/port/trace_digest.h"
 #include "replay/record/block_codec.h"
 #include "replay/record/compress.h"
 #include "replay/record/content_digest.h"
@@ -71,6 +70,7 @@ Status RunReader::check_version() {
   state_ = *id == kCompleteId ? RecordingState::kComplete : RecordingState::kTruncated;
   const auto version = database_.integer("PRAGMA user_version");
   if (!version) return version.error();
+  version_ = *version;
   if (*version > kSchemaVersion) {
     return Error{Errc::kUnsupported, "the recording has version " + std::to_string(*version) +
                                          "; this program reads versions up to " + std::to_string(kSchemaVersion) +
@@ -193,26 +193,25 @@ Result<std::vector<std::uint8_t>> RunReader::unpack_row(const std::string& sql) 
 
 namespace {
 
-// Passes lines on and keeps the chain.
+// Passes lines on and digests them.
 class CheckedSink : public port::TraceSink {
  public:
-  CheckedSink(port::TraceSink& sink, const Digest128& start) : sink_(sink), chain_(start) {}
+  CheckedSink(port::TraceSink& sink, port::TraceDigest& walk) : sink_(sink), walk_(walk) {}
 
-  void on_event(const port::TraceEvent& event) override { chain_.on_event(event), sink_.on_event(event); }
+  void on_event(const port::TraceEvent& event) override { walk_.on_event(event), sink_.on_event(event); }
   void on_state(NodeId node, SlotId slot, const Digest128& digest) override {
-    chain_.on_state(node, slot, digest), sink_.on_state(node, slot, digest);
+    walk_.on_state(node, slot, digest), sink_.on_state(node, slot, digest);
   }
   void on_stream(std::uint32_t stream, std::string_view name) override {
-    chain_.on_stream(stream, name), sink_.on_stream(stream, name);
+    walk_.on_stream(stream, name), sink_.on_stream(stream, name);
   }
   void on_decision(const port::Decision& decision) override {
-    chain_.on_decision(decision), sink_.on_decision(decision);
+    walk_.on_decision(decision), sink_.on_decision(decision);
   }
-  [[nodiscard]] const Digest128& digest() const { return chain_.digest(); }
 
  private:
   port::TraceSink& sink_;
-  port::TraceDigest chain_;
+  port::TraceDigest& walk_;
 };
 
 class EventFinder : public port::TraceSink {
@@ -249,8 +248,14 @@ class DecisionCollector : public port::TraceSink {
 
 }  // namespace
 
+Digest128 RunReader::digest() const {
+  if (!blocks_.empty()) return blocks_.back().chain;
+  return version_ == 1 ? Digest128{} : port::TraceDigest().digest();
+}
+
 Status RunReader::read_all(port::TraceSink& sink) const {
-  for (std::size_t index = 0; index < blocks_.size(); ++index) AREAL_TRY(read_block(index, sink));
+  port::TraceDigest walk;
+  for (std::size_t index = 0; index < blocks_.size(); ++index) AREAL_TRY(read_block(index, sink, walk));
   return Unit{};
 }
 
@@ -259,10 +264,20 @@ Status RunReader::read_block(std::size_t index, port::TraceSink& sink) const {
   const BlockInfo& block = blocks_[index];
   const auto bytes = unpack_row("SELECT raw_bytes, body FROM event_block WHERE id = " + std::to_string(block.id));
   if (!bytes) return bytes.error();
-  CheckedSink checked(sink, index == 0 ? Digest128{} : blocks_[index - 1].chain);
-  AREAL_TRY(decode_block(*bytes, block.lines, checked));
-  if (checked.digest() == block.chain) return Unit{};
-  return Error{Errc::kCorrupt, "the lines of block " + std::to_string(block.id) + " are not those that were recorded"};
+  return version_ == 1 ? decode_block_v1(*bytes, block.lines, sink) : decode_block(*bytes, block.lines, sink);
+}
+
+Status RunReader::read_block(std::size_t index, port::TraceSink& sink, port::TraceDigest& walk) const {
+  CheckedSink checked(sink, walk);
+  AREAL_TRY(read_block(index, checked));
+  return check_walk(index, walk);
+}
+
+Status RunReader::check_walk(std::size_t index, const port::TraceDigest& walk) const {
+  // Version 1 chained otherwise; what it stored is covered by the digest over all rows.
+  if (version_ == 1 || walk.digest() == blocks_[index].chain) return Unit{};
+  return Error{Errc::kCorrupt,
+               "the lines of block " + std::to_string(blocks_[index].id) + " are not those that were recorded"};
 }
 
 std::optional<std::size_t> RunReader::block_of(std::uint64_t seq) const {

@@ -1,7 +1,7 @@
 // Reads a recording: what it is of, its trace line by line, its decisions and its violations.
 //
 // open() refuses what is damaged: every row is checked against the digest that was written with it, also in truncated
-// recordings, up to their last commit. Blocks are checked against the chain as they are read. Errors of open():
+// recordings, up to their last commit. Lines that are read from the first on are checked against the chain too. open():
 // kIo (no such file), kCorrupt (damaged, or no recording), kUnsupported (written by a newer program). Not thread-safe.
 #pragma once
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/base/result.h"
+#include "engine/port/trace_digest.h"
 #include "engine/port/trace_sink.h"
 #include "replay/record/database.h"
 #include "replay/record/node_names.h"
@@ -59,8 +60,9 @@ class RunReader {
   [[nodiscard]] std::span<const std::string> streams() const { return streams_; }
   // Empty if truncated.
   [[nodiscard]] std::string verdict() const { return value("verdict"); }
-  // After the last line that is stored.
-  [[nodiscard]] Digest128 digest() const { return blocks_.empty() ? Digest128{} : blocks_.back().chain; }
+  // After the last line that is stored. Recordings of version 1 have another program's digests.
+  [[nodiscard]] Digest128 digest() const;
+  [[nodiscard]] std::int64_t version() const { return version_; }
   // A value of table run; "" if there is none.
   [[nodiscard]] std::string value(std::string_view key) const;
 
@@ -68,6 +70,10 @@ class RunReader {
   // recorded; the sink has then heard some of them.
   Status read_all(port::TraceSink& sink) const;
   Status read_block(std::size_t index, port::TraceSink& sink) const;
+  // The same; `walk` has heard all blocks before, hears this one, and is compared with what the writer had come to.
+  Status read_block(std::size_t index, port::TraceSink& sink, port::TraceDigest& walk) const;
+  // Whether `walk`, which has heard all blocks up to blocks()[index], has come to what the writer had.
+  Status check_walk(std::size_t index, const port::TraceDigest& walk) const;
   // The block that holds event `seq`; nothing if none does.
   [[nodiscard]] std::optional<std::size_t> block_of(std::uint64_t seq) const;
   Result<port::TraceEvent> event(std::uint64_t seq) const;
@@ -86,6 +92,7 @@ class RunReader {
   Result<std::vector<std::uint8_t>> unpack_row(const std::string& sql) const;
 
   mutable Database database_;  // Reading moves SQLite's cursors, nothing else.
+  std::int64_t version_ = 0;   // As it was written.
   RecordingState state_ = RecordingState::kTruncated;
   RunInfo info_;
   std::vector<std::pair<std::string, std::string>> run_;

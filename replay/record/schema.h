@@ -10,7 +10,7 @@
 
 namespace areal::record {
 
-inline constexpr std::int64_t kSchemaVersion = 1;
+inline constexpr std::int64_t kSchemaVersion = 2;
 // The application_id of a file says whether it was finished. No byte of the two is equal, so no single damaged byte
 // turns one into the other.
 inline constexpr std::int64_t kOpenId = 0x4F50454E;      // "OPEN"

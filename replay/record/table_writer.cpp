@@ -10,6 +10,7 @@ namespace {
 
 // Where SQLite keeps the application_id: file format, section 1.3.
 constexpr std::streamoff kApplicationIdOffset = 68;
+constexpr std::size_t kMostColumns = 15;
 
 // Only what is a recording, or empty, may be overwritten.
 bool may_replace(const std::string& path) {
@@ -53,15 +54,10 @@ Status TableWriter::prepare(std::uint32_t page_size) {
     AREAL_TRY(database_.run(sql));
     content_.add_table(sql);
   }
-  for (const TableInfo& table : tables()) {
-    auto insert = database_.prepare(insert_sql(table));
-    if (!insert) return insert.error();
-    inserts_.push_back(std::move(*insert));
-  }
   // The row exists from the start and keeps its length, so that the number of commits does not show in the file.
   keys_[0] = 1;
   const std::string digest = to_hex(content_.digest());
-  AREAL_TRY(inserts_[0].run({std::int64_t{1}, kContentKey, std::string_view(digest)}));
+  AREAL_TRY(insert_row(0, std::initializer_list<Cell>{std::int64_t{1}, kContentKey, std::string_view(digest)}));
   auto set_content = database_.prepare("UPDATE run SET value = ? WHERE id = 1");
   if (!set_content) return set_content.error();
   set_content_.emplace(std::move(*set_content));
@@ -85,25 +81,42 @@ Status TableWriter::status() const {
   return Unit{};
 }
 
-void TableWriter::insert(TableId table, std::initializer_list<Cell> cells) {
-  if (failed() || is_complete_) return;
-  const auto index = static_cast<std::size_t>(table);
-  keep(inserts_[index].run(cells));
-  content_.add_row(index, std::span(cells.begin(), cells.size()));
+// Statements are prepared when they are first used: most recordings of single processes need few of them.
+Status TableWriter::insert_row(std::size_t table, std::span<const Cell> cells) {
+  std::optional<Statement>& insert = inserts_[table];
+  if (!insert) {
+    auto prepared = database_.prepare(insert_sql(tables()[table]));
+    if (!prepared) return prepared.error();
+    insert.emplace(std::move(*prepared));
+  }
+  return insert->run(cells);
 }
 
-std::uint64_t TableWriter::append(TableId table, std::vector<Cell> cells_after_key) {
+void TableWriter::write(std::size_t table, std::span<const Cell> cells) {
+  keep(insert_row(table, cells));
+  content_.add_row(table, cells);
+  has_news_ = true;
+}
+
+void TableWriter::insert(TableId table, std::initializer_list<Cell> cells) {
+  if (failed() || is_complete_) return;
+  write(static_cast<std::size_t>(table), std::span(cells.begin(), cells.size()));
+}
+
+std::uint64_t TableWriter::append(TableId table, std::initializer_list<Cell> cells_after_key) {
   const auto index = static_cast<std::size_t>(table);
   const std::uint64_t key = ++keys_[index];
   if (failed() || is_complete_) return key;
-  cells_after_key.insert(cells_after_key.begin(), number_cell(key));
-  keep(inserts_[index].run(cells_after_key));
-  content_.add_row(index, cells_after_key);
+  std::array<Cell, kMostColumns> cells;
+  cells[0] = number_cell(key);
+  std::ranges::copy(cells_after_key, cells.begin() + 1);
+  write(index, std::span(cells.data(), cells_after_key.size() + 1));
   return key;
 }
 
 void TableWriter::commit() {
-  if (failed() || is_complete_) return;
+  if (failed() || is_complete_ || !has_news_) return;
+  has_news_ = false;
   const std::string digest = to_hex(content_.digest());
   keep(set_content_->run({std::string_view(digest)}));
   if (!failed()) keep(database_.run("COMMIT"));
@@ -117,13 +130,14 @@ void TableWriter::commit() {
 void TableWriter::complete() {
   if (failed() || is_complete_) return;
   keep(database_.run("PRAGMA application_id=" + std::to_string(kCompleteId)));
+  has_news_ = true;
   commit();
   if (failed()) return;
   keep(database_.run("COMMIT"));
   in_transaction_ = false;
   is_complete_ = true;
   keep(database_.run("PRAGMA wal_checkpoint(TRUNCATE);PRAGMA journal_mode=DELETE"));
-  inserts_.clear();
+  for (auto& insert : inserts_) insert.reset();
   set_content_.reset();
   database_.close();
 }

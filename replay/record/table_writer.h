@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "replay/record/content_digest.h"
 #include "replay/record/database.h"
@@ -26,9 +25,9 @@ class TableWriter {
 
   void insert(TableId table, std::initializer_list<Cell> cells);
   // Appends a row whose key is counted by the writer, from 1. Gives the key.
-  std::uint64_t append(TableId table, std::vector<Cell> cells_after_key);
+  std::uint64_t append(TableId table, std::initializer_list<Cell> cells_after_key);
 
-  // Writes the content digest and commits.
+  // Writes the content digest and commits what was inserted; nothing if nothing was.
   void commit();
   // Marks the file as complete, commits, and makes it one file. Nothing can be written afterwards.
   void complete();
@@ -42,14 +41,17 @@ class TableWriter {
   explicit TableWriter(Database database) : database_(std::move(database)) {}
   Status prepare(std::uint32_t page_size);
   void keep(Status status);
+  Status insert_row(std::size_t table, std::span<const Cell> cells);
+  void write(std::size_t table, std::span<const Cell> cells);
 
   Database database_;
-  std::vector<Statement> inserts_;
+  std::array<std::optional<Statement>, kTableCount> inserts_;
   std::optional<Statement> set_content_;
   std::array<std::uint64_t, kTableCount> keys_{};
   ContentDigest content_;
   std::optional<Error> error_;
   bool in_transaction_ = false;
+  bool has_news_ = false;  // Since the last commit.
   bool is_complete_ = false;
 };
 

@@ -31,35 +31,45 @@ class TraceBatch {
   }
   [[nodiscard]] bool is_empty() const { return end_ == words_.get(); }
 
-  // Gives all lines to `sink`, in order.
-  template <class Sink>
-  void give_to(Sink& sink) const {
+  struct State {
+    NodeId node;
+    SlotId slot;
+    Digest128 digest;
+  };
+  struct Stream {
+    std::uint32_t stream = 0;
+    std::string_view name;
+  };
+  // Calls `heard(line, words)` for each line in order; a line is a TraceEvent, a State, a Stream or a Decision.
+  template <class Heard>
+  void each_line(Heard&& heard) const {
     auto name = names_.begin();
     port::TraceEvent event;
     for (const std::uint64_t* in = words_.get(); in != end_;) {
-      switch (static_cast<port::LineTag>(*in)) {
+      const std::span words(in, port::words_in_line(*in));
+      in += words.size();
+      switch (port::tag_of(words[0])) {
         case port::LineTag::kEvent:
-          in = port::read_words(in, event);
-          sink.on_event(event);
+          port::read_words(words.data(), event);
+          heard(event, words);
           break;
         case port::LineTag::kState: {
-          NodeId node;
-          SlotId slot;
-          Digest128 digest;
-          in = port::read_words(in, node, slot, digest);
-          sink.on_state(node, slot, digest);
+          State state;
+          port::read_words(words.data(), state.node, state.slot, state.digest);
+          heard(state, words);
           break;
         }
         case port::LineTag::kStream: {
-          std::uint32_t stream = 0;
-          in = port::read_words(in, stream);
-          sink.on_stream(stream, *name++);
+          Stream stream;
+          port::read_words(words.data(), stream.stream);
+          stream.name = *name++;
+          heard(stream, words);
           break;
         }
         case port::LineTag::kDecision: {
           port::Decision decision;
-          in = port::read_words(in, decision);
-          sink.on_decision(decision);
+          port::read_words(words.data(), decision);
+          heard(decision, words);
           break;
         }
       }

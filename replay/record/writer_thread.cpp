@@ -60,6 +60,12 @@ void WriterThread::settle() {
   has_room_.wait(lock, [this] { return waiting_.empty() && !works_; });
 }
 
+clockid_t WriterThread::cpu_clock() {
+  clockid_t clock = 0;
+  pthread_getcpuclockid(thread_.native_handle(), &clock);
+  return clock;
+}
+
 void WriterThread::work() {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -79,7 +85,7 @@ void WriterThread::work() {
 }
 
 void WriterThread::write(const TraceBatch& batch) {
-  batch.give_to(writer_);
+  writer_.write(batch);
   if (batch.commits) writer_.flush();
 }
 

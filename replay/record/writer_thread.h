@@ -4,6 +4,7 @@
 // handed out again; the queue's memory grows only as far as the writer falls behind.
 #pragma once
 #include <condition_variable>
+#include <ctime>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -29,6 +30,8 @@ class WriterThread {
   void give(std::unique_ptr<TraceBatch> batch);
   // Waits until everything given is written.
   void settle();
+  // The clock of the thread's processor time.
+  [[nodiscard]] clockid_t cpu_clock();
 
  private:
   void work();

@@ -17,6 +17,7 @@ find_package(GTest QUIET)
 find_package(benchmark QUIET)
 find_package(Threads REQUIRED)
 find_path(AREAL_XXHASH_INCLUDE xxhash.h)
+find_library(AREAL_XXHASH_LIBRARY xxhash)
 find_path(AREAL_ZSTD_INCLUDE zstd.h)
 find_library(AREAL_ZSTD_LIBRARY zstd)
 find_path(AREAL_CXXOPTS_INCLUDE cxxopts.hpp)
@@ -60,7 +61,7 @@ function(areal_print_packages)
   endforeach()
 endfunction()
 
-foreach(required fmt_FOUND yaml-cpp_FOUND SQLite3_FOUND AREAL_XXHASH_INCLUDE AREAL_ZSTD_INCLUDE AREAL_CXXOPTS_INCLUDE
+foreach(required fmt_FOUND yaml-cpp_FOUND SQLite3_FOUND AREAL_XXHASH_INCLUDE AREAL_XXHASH_LIBRARY AREAL_ZSTD_INCLUDE AREAL_CXXOPTS_INCLUDE
         nlohmann_json_FOUND AREAL_ASIO_INCLUDE OPENSSL_FOUND)
   if(NOT ${required})
     areal_print_packages()

@@ -78,6 +78,56 @@ TEST(BlockCodec, IdsThatShareMemorySurvive) {
   EXPECT_EQ(before.lines, after.lines);
 }
 
+// A block may have more shapes of lines than the encoder remembers: then they are written again.
+TEST(BlockCodec, MoreShapesThanAreRememberedSurvive) {
+  std::vector<port::TraceEvent> events;
+  for (std::uint64_t i = 0; i < 4000; ++i) {
+    port::TraceEvent event;
+    event.seq = i + 1;
+    event.record.kind = static_cast<KindId>(0x0F00 + i % 3);
+    event.record.size = static_cast<std::uint8_t>(i % (kMaxRecordWords + 1));
+    for (std::size_t k = 0; k < event.record.size; ++k) {
+      if ((mix_words(i, 5) >> k & 1) != 0) event.record.words[k] = mix_words(i, k) >> (i % 64);
+    }
+    events.push_back(event);
+  }
+  expect_round_trip(events);
+}
+
+// A digest in a record takes eight bytes a word and not ten, and stands where zstd need not look for patterns.
+TEST(BlockCodec, WholeWordsAreApart) {
+  record::BlockEncoder encoder;
+  port::TraceEvent event;
+  event.record = {.kind = 0x0F01, .size = 4, .words = {}};
+  for (std::uint64_t i = 1; i <= 100; ++i) {
+    event.seq = i;
+    for (std::size_t k = 0; k < 4; ++k) event.record.words[k] = mix_words(i, k);
+    encoder.on_event(event);
+  }
+  const std::size_t all = encoder.bytes().size();
+  EXPECT_GE(all - encoder.packable_bytes(), 100U * 4 * 8 - 8 * 8);
+  EXPECT_LE(encoder.packable_bytes(), 1000U);
+}
+
+// Words whose difference is at the limits of what is written as one.
+TEST(BlockCodec, DifferencesOfEverySizeSurvive) {
+  std::vector<port::TraceEvent> events;
+  std::uint64_t word = 0;
+  for (int bits = 0; bits < 64; ++bits) {
+    for (const std::int64_t by : {-1, 0, 1}) {
+      for (const bool down : {false, true}) {
+        const std::uint64_t distance = (std::uint64_t{1} << bits) + static_cast<std::uint64_t>(by);
+        word = down ? word - distance : word + distance;
+        port::TraceEvent event;
+        event.seq = events.size() + 1;
+        event.record = {.kind = 0x0F01, .size = 1, .words = {word}};
+        events.push_back(event);
+      }
+    }
+  }
+  expect_round_trip(events);
+}
+
 TEST(BlockCodec, EveryCutAndLineCountIsRefused) {
   record::BlockEncoder encoder;
   SyntheticRun run(encoder);

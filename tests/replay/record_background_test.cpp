@@ -88,7 +88,8 @@ TEST(BackgroundRecording, EveryKindOfLinePassesTheQueue) {
     event.record = {.kind = 0x0F02, .size = static_cast<std::uint8_t>(i % (kMaxRecordWords + 1)), .words = {}};
     event.body = {.kind = 0x0F03, .size = static_cast<std::uint8_t>(i % 3), .words = {i, ~i}};
     for (std::size_t k = 0; k < event.record.size; ++k) event.record.words[k] = mix_words(i, k);
-    for (port::TraceSink* sink : {static_cast<port::TraceSink*>(recorder.get()), static_cast<port::TraceSink*>(&told)}) {
+    for (port::TraceSink* sink :
+         {static_cast<port::TraceSink*>(recorder.get()), static_cast<port::TraceSink*>(&told)}) {
       sink->on_stream(i, "stream." + std::to_string(i));
       sink->on_event(event);
       sink->on_state({1}, {i % 2}, {i, ~std::uint64_t{i}});

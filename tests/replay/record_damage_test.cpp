@@ -126,12 +126,29 @@ void run_sql(const std::string& path, const std::string& sql) {
 TEST(RecordingDamage, NewerVersionIsRefusedWithItsNumber) {
   const ScratchFile file("newer.db");
   record_small(file.path());
-  run_sql(file.path(), "PRAGMA user_version=2");
+  run_sql(file.path(), "PRAGMA user_version=3");
   const auto newer = record::RunReader::open(file.path());
   ASSERT_FALSE(newer);
   EXPECT_EQ(newer.error().code, Errc::kUnsupported);
-  EXPECT_NE(newer.error().detail.find("version 2; this program reads versions up to 1"), std::string::npos)
+  EXPECT_NE(newer.error().detail.find("version 3; this program reads versions up to 2"), std::string::npos)
       << newer.error().detail;
+}
+
+// A recording of version 1, of 4 steps and an update, as the program that knew no other version wrote it.
+TEST(RecordingDamage, RecordingsOfVersion1AreRead) {
+  const auto reader = record::RunReader::open(std::string(AREAL_SOURCE_DIR) + "/tests/data/recordings/version1.db");
+  ASSERT_TRUE(reader) << reader.error().detail;
+  EXPECT_EQ((*reader)->version(), 1);
+  EXPECT_EQ((*reader)->verdict(), "violated");
+  LineCollector told;
+  SyntheticRun run(told);
+  for (int i = 0; i < 4; ++i) {
+    run.step();
+    if (i == 2) run.update(1);
+  }
+  LineCollector heard;
+  ASSERT_TRUE((*reader)->read_all(heard));
+  EXPECT_EQ(told.lines, heard.lines);
 }
 
 // Rows that were changed through SQLite leave a sound file; only the content digest can tell.
@@ -155,13 +172,13 @@ TEST(RecordingDamage, MigrationRunsEveryStepInOrder) {
   ASSERT_TRUE(database);
   auto copy = database->copy_in_memory();
   ASSERT_TRUE(copy);
-  const std::array<record::Migration, 2> steps{{{1, "ALTER TABLE fault ADD COLUMN origin TEXT NOT NULL DEFAULT 'plan'"},
-                                                {2, "UPDATE fault SET origin = 'plan2'"}}};
-  ASSERT_TRUE(record::migrate(*copy, 1, 3, steps));
-  EXPECT_EQ(*copy->integer("PRAGMA user_version"), 3);
+  const std::array<record::Migration, 2> steps{{{2, "ALTER TABLE fault ADD COLUMN origin TEXT NOT NULL DEFAULT 'plan'"},
+                                                {3, "UPDATE fault SET origin = 'plan2'"}}};
+  ASSERT_TRUE(record::migrate(*copy, 2, 4, steps));
+  EXPECT_EQ(*copy->integer("PRAGMA user_version"), 4);
   EXPECT_EQ(*copy->text("SELECT origin FROM fault LIMIT 1"), "plan2");
-  EXPECT_EQ(*database->integer("PRAGMA user_version"), 1);
-  const Status missing = record::migrate(*copy, 3, 4, steps);
+  EXPECT_EQ(*database->integer("PRAGMA user_version"), 2);
+  const Status missing = record::migrate(*copy, 4, 5, steps);
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, Errc::kUnsupported);
 }
