@@ -1,171 +1,368 @@
-// What recording costs a run: a row for each event against packed blocks, the digest alone, and reading back.
+// What recording costs and gives: rates and sizes against plain rows, cost within a running loop, replay, differences.
 //
-// Counters: ns/event is items_per_second turned round; bytes/event is the size of the file (or of the blocks).
-#include <benchmark/benchmark.h>
+// Every ratio is of numbers from one run, taken in turns; each number is the median of five. --quick: little of
+// everything, to see that it runs. --parts: time of the parts of the recorder, single-threaded.
+#include <sched.h>
+#include <sqlite3.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <filesystem>
-#include <variant>
+#include <functional>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "bench/phold.h"
 #include "engine/port/trace_digest.h"
-#include "replay/analyse/trace_lines.h"
-#include "replay/record/database.h"
-#include "replay/record/run_reader.h"
+#include "replay/analyse/recording_diff.h"
+#include "replay/analyse/replayer.h"
+#include "replay/record/block_codec.h"
+#include "replay/record/compress.h"
 #include "tests/replay/synthetic_trace.h"
 
-namespace areal::testing {
+namespace areal::bench {
 namespace {
 
-constexpr int kSteps = 20'000;  // Three events, a state and one or two decisions each.
+using testing::ScratchFile;
+using Clock = std::chrono::steady_clock;
+using record::Writing;
+using Ahead = record::BlockWords::Ahead;
 
-class Keeper : public port::TraceSink {
- public:
-  void on_event(const port::TraceEvent& event) override { lines.emplace_back(event), ++events; }
-  void on_state(NodeId node, SlotId slot, const Digest128& digest) override {
-    lines.emplace_back(analyse::StateLine{node, slot, digest});
-  }
-  void on_stream(std::uint32_t stream, std::string_view name) override {
-    lines.emplace_back(analyse::StreamLine{stream, std::string(name)});
-  }
-  void on_decision(const port::Decision& decision) override { lines.emplace_back(decision); }
-
-  std::vector<analyse::TraceLine> lines;
-  std::int64_t events = 0;
+struct Sizes {
+  std::uint64_t record = 1'000'000;
+  std::uint64_t loop = 4'000'000;
+  std::uint64_t diff = 10'000'000;
+  int samples = 5;
 };
 
-const Keeper& trace() {
-  static const Keeper keeper = [] {
-    Keeper made;
-    SyntheticRun run(made);
-    for (int i = 0; i < kSteps; ++i) run.step();
-    return made;
-  }();
-  return keeper;
+template <class Work>
+double seconds(Work&& work) {
+  const auto start = Clock::now();
+  work();
+  return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-void tell(port::TraceSink& sink) {
-  for (const analyse::TraceLine& line : trace().lines) {
-    if (const auto* event = std::get_if<port::TraceEvent>(&line)) {
-      sink.on_event(*event);
-    } else if (const auto* state = std::get_if<analyse::StateLine>(&line)) {
-      sink.on_state(state->node, state->slot, state->digest);
-    } else if (const auto* stream = std::get_if<analyse::StreamLine>(&line)) {
-      sink.on_stream(stream->stream, stream->name);
-    } else {
-      sink.on_decision(std::get<port::Decision>(line));
+struct Samples {
+  std::vector<double> all;
+  void add(double value) { all.push_back(value); }
+  [[nodiscard]] double median() const {
+    std::vector<double> sorted = all;
+    std::stable_sort(sorted.begin(), sorted.end());
+    return sorted[sorted.size() / 2];
+  }
+  [[nodiscard]] double least() const { return *std::min_element(all.begin(), all.end()); }
+  [[nodiscard]] double most() const { return *std::max_element(all.begin(), all.end()); }
+};
+
+// One line of the table: what, the number, what it must be and what it aims at.
+void row(const char* what, double value, const Samples& samples, double must, double aim, bool is_ceiling) {
+  const auto meets = [&](double bound) { return is_ceiling ? value <= bound : value >= bound; };
+  const char* verdict = meets(aim) ? "aim" : meets(must) ? "must" : "MISSED";
+  std::printf("%-52s %8.2f   %8.2f to %-8.2f %s %6.2f  %6.2f   %s\n", what, value, samples.least(), samples.most(),
+              is_ceiling ? "<=" : ">=", must, aim, verdict);
+}
+
+void row(const char* what, const Samples& samples, double must, double aim, bool is_ceiling) {
+  row(what, samples.median(), samples, must, aim, is_ceiling);
+}
+
+double bytes_of(const std::string& path) { return static_cast<double>(std::filesystem::file_size(path)); }
+
+std::unique_ptr<record::Recorder> open(const std::string& path, Writing writing) {
+  return testing::open_recorder(path, {.writing = writing});
+}
+
+void finish(record::Recorder& recorder) { AREAL_CHECK(recorder.finish({.verdict = "held", .counts = {}}).has_value()); }
+
+void record_events(const std::string& path, const std::vector<port::TraceEvent>& events, Writing writing) {
+  const auto recorder = open(path, writing);
+  for (const port::TraceEvent& event : events) recorder->on_event(event);
+  finish(*recorder);
+}
+
+// Rows of six whole numbers, in transactions of 10,000, `rows` of them a statement.
+class RowFile {
+ public:
+  RowFile(const std::string& path, int rows) : rows_(rows) {
+    for (const char* ending : {"", "-wal", "-shm"}) std::filesystem::remove(path + ending);
+    AREAL_CHECK(sqlite3_open(path.c_str(), &handle_) == SQLITE_OK);
+    run("PRAGMA page_size=4096;PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;"
+        "CREATE TABLE event(seq INTEGER PRIMARY KEY, at INTEGER, node INTEGER, kind INTEGER, a INTEGER, b INTEGER);"
+        "BEGIN");
+    std::string sql = "INSERT INTO event VALUES (?,?,?,?,?,?)";
+    for (int i = 1; i < rows; ++i) sql += ",(?,?,?,?,?,?)";
+    AREAL_CHECK(sqlite3_prepare_v2(handle_, sql.c_str(), -1, &insert_, nullptr) == SQLITE_OK);
+  }
+  void add(const port::TraceEvent& event) {
+    int place = bound_ * 6;
+    for (const std::uint64_t value : {event.seq, to_word(event.at), event.node.value, std::uint64_t{event.record.kind},
+                                      event.record.words[0], event.record.words[1]}) {
+      sqlite3_bind_int64(insert_, ++place, static_cast<sqlite3_int64>(value));
     }
+    if (++bound_ < rows_) return;
+    bound_ = 0;
+    AREAL_CHECK(sqlite3_step(insert_) == SQLITE_DONE);
+    sqlite3_reset(insert_);
+    added_ += rows_;
+    if (added_ < 10'000) return;
+    added_ = 0;
+    run("COMMIT;BEGIN");
   }
+  void close() {
+    run("COMMIT;PRAGMA wal_checkpoint(TRUNCATE)");
+    sqlite3_finalize(insert_);
+    sqlite3_close(handle_);
+  }
+
+ private:
+  void run(const char* sql) { AREAL_CHECK(sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr) == SQLITE_OK); }
+
+  sqlite3* handle_ = nullptr;
+  sqlite3_stmt* insert_ = nullptr;
+  int rows_ = 1;
+  int bound_ = 0;
+  int added_ = 0;
+};
+
+void row_events(const std::string& path, const std::vector<port::TraceEvent>& events, int rows) {
+  RowFile file(path, rows);
+  for (const port::TraceEvent& event : events) file.add(event);
+  file.close();
 }
 
-void report(benchmark::State& state, double bytes) {
-  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * trace().events);
-  state.counters["bytes/event"] = bytes / static_cast<double>(trace().events);
+// B7: a given list of events to a file.
+void bench_record(const Sizes& sizes) {
+  std::vector<port::TraceEvent> events;
+  events.reserve(sizes.record);
+  Phold().run(sizes.record, [&](const port::TraceEvent& event) { events.push_back(event); });
+  const ScratchFile packed("b7.db");
+  const ScratchFile rows("b7_rows.db");
+  Samples rate;
+  Samples inline_rate;
+  Samples of_rows;
+  Samples of_many;
+  Samples row_bytes;
+  for (int i = 0; i < sizes.samples; ++i) {
+    const double packed_s = seconds([&] { record_events(packed.path(), events, Writing::kAuto); });
+    const double inline_s = seconds([&] { record_events(packed.path(), events, Writing::kInline); });
+    const double many_s = seconds([&] { row_events(rows.path(), events, 125); });
+    const double row_s = seconds([&] { row_events(rows.path(), events, 1); });
+    const double count = static_cast<double>(events.size());
+    rate.add(count / packed_s / 1e6);
+    inline_rate.add(count / inline_s / 1e6);
+    of_rows.add(row_s / packed_s);
+    of_many.add(many_s / packed_s);
+    row_bytes.add(bytes_of(packed.path()) / bytes_of(rows.path()));
+  }
+  const double bytes = bytes_of(packed.path()) / static_cast<double>(events.size());
+  Samples bytes_each;
+  bytes_each.add(bytes);
+  std::printf("recorder: %.2f million events/s (%.2f to %.2f), inline %.2f\n", rate.median(), rate.least(), rate.most(),
+              inline_rate.median());
+  row("B7 rate, times that of a row for each event", of_rows, 8, 14, false);
+  row("B7 rate, times that of 125 rows a statement", of_many, 5, 9, false);
+  row("B7 bytes an event, whole file", bytes_each, 15, 10, true);
+  row("B7 bytes, of those of the rows", row_bytes, 0.5, 0.3, true);
 }
 
-void digest_only(benchmark::State& state) {
-  for (auto _ : state) {
+// Calls `heard` for each event of a loop and gives the seconds it took.
+template <class Heard>
+double loop_seconds(std::uint64_t events, Heard&& heard) {
+  Phold loop;
+  return seconds([&] { loop.run(events, heard); });
+}
+
+double off_seconds(std::uint64_t events) {
+  std::uint64_t sum = 0;
+  const double took = loop_seconds(events, [&](const port::TraceEvent& event) { sum += event.record.words[1]; });
+  AREAL_CHECK(sum != 0);
+  return took;
+}
+
+double recorded_seconds(std::uint64_t events, const std::string& path, Writing writing) {
+  const auto recorder = open(path, writing);
+  Phold loop;
+  return seconds([&] {
+    loop.run(events, [&](const port::TraceEvent& event) { recorder->on_event(event); });
+    finish(*recorder);
+  });
+}
+
+double hashed_seconds(std::uint64_t events) {
+  port::TraceDigest digest;
+  return loop_seconds(events, [&](const port::TraceEvent& event) { digest.on_event(event); });
+}
+
+// The median of pairs: more than the loop alone, in per cent of the loop's best time before and after.
+double over_percent(double with, double before, double after) { return (with / std::min(before, after) - 1) * 100; }
+
+// B8: the same in a running loop, with a run of the bare loop before and after each.
+void bench_loop(const Sizes& sizes) {
+  const ScratchFile file("b8.db");
+  const ScratchFile rows("b8_rows.db");
+  Samples hash;
+  Samples inline_chunks;
+  Samples behind;
+  Samples bare;
+  for (int i = 0; i < sizes.samples; ++i) {
+    double off = off_seconds(sizes.loop);
+    const auto pair = [&](Samples& samples, double took) {
+      const double again = off_seconds(sizes.loop);
+      samples.add(over_percent(took, off, again));
+      bare.add(static_cast<double>(sizes.loop) / again / 1e6);
+      off = again;
+    };
+    pair(hash, hashed_seconds(sizes.loop));
+    pair(inline_chunks, recorded_seconds(sizes.loop, file.path(), Writing::kInline));
+    pair(behind, recorded_seconds(sizes.loop, file.path(), Writing::kBackground));
+  }
+  RowFile row_file(rows.path(), 1);
+  const double off = off_seconds(sizes.record);
+  const double row_s = loop_seconds(sizes.record, [&](const port::TraceEvent& event) { row_file.add(event); });
+  row_file.close();
+  std::printf("loop: %.1f million events/s bare; a row for each event +%.0f %%; digest alone +%.1f %% (%.1f to %.1f)\n",
+              bare.median(), over_percent(row_s, off, off_seconds(sizes.record)), hash.median(), hash.least(),
+              hash.most());
+  row("B8 recorded by a thread of its own, % more time", behind, 25, 8, true);
+  row("B8 recorded inline, % more time", inline_chunks, 80, 35, true);
+}
+
+// B9: the loop again, every line compared with B8's recording; then with one bit flipped.
+void bench_replay(const Sizes& sizes) {
+  const ScratchFile file("b9.db");
+  recorded_seconds(sizes.loop, file.path(), Writing::kAuto);
+  const auto reader = record::RunReader::open(file.path());
+  AREAL_CHECK(reader.has_value());
+  Samples full;
+  Samples alone;
+  Samples hashed;
+  Samples found;
+  Rng rng(7);
+  int exact = 0;
+  for (int i = 0; i < sizes.samples; ++i) {
+    const auto compared_seconds = [&](Ahead ahead, std::uint64_t flipped) {
+      analyse::ReplayComparer comparer(**reader, ahead);
+      Phold loop;
+      const double took = seconds([&] {
+        std::uint64_t left = sizes.loop;
+        loop.run(left, [&](const port::TraceEvent& event) { comparer.on_event(event); }, flipped);
+        comparer.finish();
+      });
+      AREAL_CHECK(comparer.error().empty());
+      if (flipped == 0) AREAL_CHECK(!comparer.difference() && comparer.compared() == sizes.loop);
+      if (flipped != 0 && comparer.difference() && comparer.difference()->seq == flipped) ++exact;
+      return took;
+    };
+    const double before = off_seconds(sizes.loop);
+    const double compared = compared_seconds(Ahead::kAuto, 0);
+    const double after = off_seconds(sizes.loop);
+    full.add(std::min(before, after) / compared);
+    alone.add(std::min(before, after) / compared_seconds(Ahead::kNever, 0));
+    hashed.add(std::min(before, after) / hashed_seconds(sizes.loop));
+    const std::uint64_t flipped = 1 + rng.draw_below(sizes.loop);
+    found.add(compared_seconds(Ahead::kAuto, flipped) / compared);
+  }
+  std::printf("replay with one core: %.2f of the loop's speed (%.2f to %.2f)\n", alone.median(), alone.least(),
+              alone.most());
+  row("B9 replay, every line compared: of the loop's speed", full, 0.75, 0.90, false);
+  row("B9 replay, digest compared: of the loop's speed", hashed, 0.95, 0.98, false);
+  row("B9 replay that finds a flipped bit: of one replay", found, 1.1, 1.1, true);
+  Samples all;
+  all.add(exact);
+  row("B9 flipped bits whose event was named", all, sizes.samples, sizes.samples, false);
+}
+
+// Two recordings that part at one event, from their names to the words about it.
+void bench_diff(const Sizes& sizes) {
+  const ScratchFile left("diff_left.db");
+  const ScratchFile right("diff_right.db");
+  const std::uint64_t flipped = sizes.diff * 7 / 11;
+  for (const auto& [file, flip] : {std::pair{&left, std::uint64_t{0}}, std::pair{&right, flipped}}) {
+    const auto recorder = open(file->path(), Writing::kAuto);
+    Phold().run(sizes.diff, [&](const port::TraceEvent& event) { recorder->on_event(event); }, flip);
+    finish(*recorder);
+  }
+  Samples took;
+  Samples opened;
+  for (int i = 0; i < sizes.samples; ++i) {
+    took.add(seconds([&] {
+      const auto a = record::RunReader::open(left.path());
+      const auto b = record::RunReader::open(right.path());
+      AREAL_CHECK(a.has_value() && b.has_value());
+      opened.add(seconds([&] {
+        const auto diff = analyse::diff_recordings(**a, **b);
+        AREAL_CHECK(diff.has_value() && !diff->equal && diff->seq == flipped);
+        AREAL_CHECK(diff->fields.size() == 1);
+      }));
+    }));
+  }
+  std::printf("diff: of this, after both were opened and checked: %.3f s\n", opened.median());
+  row("diff of two recordings (10 million events each), s", took, 2, 2, true);
+}
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Times of the parts, for one thread.
+void bench_parts(const Sizes& sizes) {
+  std::vector<port::TraceEvent> events;
+  Phold().run(sizes.record, [&](const port::TraceEvent& event) { events.push_back(event); });
+  const double each = 1e9 / static_cast<double>(events.size());
+  const auto part = [&](const char* what, const std::function<void()>& work) {
+    Samples samples;
+    for (int i = 0; i < sizes.samples; ++i) {
+      const double start = cpu_seconds();
+      work();
+      samples.add((cpu_seconds() - start) * each);
+    }
+    std::printf("%-52s %8.1f   %8.1f to %-8.1f ns/event\n", what, samples.median(), samples.least(), samples.most());
+  };
+  part("digest", [&] {
     port::TraceDigest digest;
-    tell(digest);
-    benchmark::DoNotOptimize(digest.digest());
-  }
-  report(state, 0);
-}
-BENCHMARK(digest_only);
-
-// The blocks alone: no digest, no file.
-void packed_blocks(benchmark::State& state) {
-  record::Compressor compressor;
-  std::size_t bytes = 0;
-  for (auto _ : state) {
-    bytes = 0;
+    for (const port::TraceEvent& event : events) digest.on_event(event);
+    AREAL_CHECK(digest.digest() != Digest128{});
+  });
+  const auto encode = [&](bool packs) {
     record::BlockEncoder encoder;
-    for (const analyse::TraceLine& line : trace().lines) {
-      if (encoder.events() == 4096) {
-        bytes += compressor.pack(encoder.bytes())->size();
-        encoder.clear();
-      }
-      std::visit(
-          [&](const auto& value) {
-            using Line = std::decay_t<decltype(value)>;
-            if constexpr (std::is_same_v<Line, port::TraceEvent>) encoder.on_event(value);
-            if constexpr (std::is_same_v<Line, analyse::StateLine>) {
-              encoder.on_state(value.node, value.slot, value.digest);
-            }
-            if constexpr (std::is_same_v<Line, port::Decision>) encoder.on_decision(value);
-          },
-          line);
+    record::Compressor compressor;
+    for (const port::TraceEvent& event : events) {
+      encoder.on_event(event);
+      if (encoder.events() < 4096) continue;
+      const auto bytes = encoder.bytes();
+      const std::size_t packable = encoder.packable_bytes();
+      if (packs) AREAL_CHECK(compressor.pack(bytes.first(packable), bytes.subspan(packable)).has_value());
+      encoder.clear();
     }
-    bytes += compressor.pack(encoder.bytes())->size();
-  }
-  report(state, static_cast<double>(bytes));
-}
-BENCHMARK(packed_blocks);
-
-void recorder_whole(benchmark::State& state) {
-  const ScratchFile file("bench.db");
-  for (auto _ : state) {
-    const auto recorder = open_recorder(file.path());
-    tell(*recorder);
-    AREAL_CHECK(recorder->finish({.verdict = "held", .counts = {}}).has_value());
-  }
-  report(state, static_cast<double>(std::filesystem::file_size(file.path())));
-}
-BENCHMARK(recorder_whole)->Unit(benchmark::kMillisecond);
-
-// The plain way, for comparison: a row for each event and each state, in transactions of 10,000 rows.
-void row_per_event(benchmark::State& state) {
-  const ScratchFile file("bench_rows.db");
-  for (auto _ : state) {
-    std::filesystem::remove(file.path());
-    auto database = record::Database::create(file.path());
-    AREAL_CHECK(database
-                    ->run("PRAGMA page_size=16384;PRAGMA journal_mode=WAL;PRAGMA synchronous=OFF;"
-                          "PRAGMA locking_mode=EXCLUSIVE;CREATE TABLE event(seq INTEGER PRIMARY KEY, cause INTEGER, "
-                          "lamport INTEGER, at INTEGER, node INTEGER, slot INTEGER, what INTEGER, words BLOB, "
-                          "state BLOB) STRICT;BEGIN")
-                    .has_value());
-    auto insert = database->prepare("INSERT INTO event VALUES(?,?,?,?,?,?,?,?,?)");
-    std::vector<std::uint8_t> state_bytes(16);
-    std::uint64_t rows = 0;
-    for (const analyse::TraceLine& line : trace().lines) {
-      const auto* event = std::get_if<port::TraceEvent>(&line);
-      if (event == nullptr) continue;
-      const std::span<const std::uint8_t> words(reinterpret_cast<const std::uint8_t*>(event->record.words.data()),
-                                                event->record.view().size_bytes());
-      const bool has_state = event->what == port::TraceWhat::kInput;
-      AREAL_CHECK(insert
-                      ->run({record::number_cell(event->seq), record::number_cell(event->cause),
-                             record::number_cell(event->lamport), event->at.ns, record::number_cell(event->node.value),
-                             record::number_cell(event->slot.value), record::number_cell(to_word(event->what)), words,
-                             has_state ? record::Cell(std::span<const std::uint8_t>(state_bytes))
-                                       : record::Cell(std::monostate{})})
-                      .has_value());
-      if (++rows % 10'000 == 0) AREAL_CHECK(database->run("COMMIT;BEGIN").has_value());
+  };
+  part("blocks, not packed", [&] { encode(false); });
+  part("blocks, packed", [&] { encode(true); });
+  const ScratchFile file("parts.db");
+  part("recorder, inline", [&] { record_events(file.path(), events, Writing::kInline); });
+  const auto reader = record::RunReader::open(file.path());
+  port::TraceDigest digest;
+  part("blocks read back", [&] {
+    for (std::size_t i = 0; i < (*reader)->blocks().size(); ++i) {
+      AREAL_CHECK((*reader)->read_block(i, digest).has_value());
     }
-    AREAL_CHECK(database->run("COMMIT;PRAGMA wal_checkpoint(TRUNCATE)").has_value());
-  }
-  report(state, static_cast<double>(std::filesystem::file_size(file.path())));
+  });
 }
-BENCHMARK(row_per_event)->Unit(benchmark::kMillisecond);
-
-void open_and_read_back(benchmark::State& state) {
-  const ScratchFile file("bench_read.db");
-  {
-    const auto recorder = open_recorder(file.path());
-    tell(*recorder);
-    AREAL_CHECK(recorder->finish({.verdict = "held", .counts = {}}).has_value());
-  }
-  for (auto _ : state) {
-    const auto reader = record::RunReader::open(file.path());
-    port::TraceDigest digest;
-    AREAL_CHECK((*reader)->read_all(digest).has_value());
-    benchmark::DoNotOptimize(digest.digest());
-  }
-  report(state, static_cast<double>(std::filesystem::file_size(file.path())));
-}
-BENCHMARK(open_and_read_back)->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace areal::testing
+}  // namespace areal::bench
 
-BENCHMARK_MAIN();
+int main(int count, char** arguments) {
+  areal::bench::Sizes sizes;
+  const std::string_view option = count > 1 ? arguments[1] : "";
+  if (option == "--quick") sizes = {20'000, 40'000, 60'000, 1};
+  if (option == "--parts") return areal::bench::bench_parts(sizes), 0;
+  std::printf("%-52s %8s   %20s %8s  %6s\n", "", "median", "least to most", "must", "aim");
+  areal::bench::bench_record(sizes);
+  areal::bench::bench_loop(sizes);
+  areal::bench::bench_replay(sizes);
+  areal::bench::bench_diff(sizes);
+}

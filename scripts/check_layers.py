@@ -55,7 +55,7 @@ HEAVY_HEADERS = [
     (r"gloo/", ["engine/real/accel/*.cpp", "bench/transport_bench.cpp"]),
     (r"asio", ["engine/real/host/*.cpp"]),
     (r"yaml-cpp/", ["engine/config/*yaml*.cpp", "engine/config/scenario*.cpp", "tests/*.cpp"]),
-    (r"sqlite3\.h|zstd", ["replay/record/*.cpp", "tests/*.cpp"]),
+    (r"sqlite3\.h|zstd", ["replay/record/*.cpp", "tests/*.cpp", "bench/recorder_bench.cpp"]),
     (r"nlohmann/|cxxopts", ["sim/cli/*.cpp", "tests/*.cpp", "tests/vectors/registry.h"]),
 ]
 
