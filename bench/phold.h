@@ -72,9 +72,7 @@ class Phold {
     std::uint64_t number = 0;
     std::uint64_t actor = 0;
     std::uint64_t cause = 0;
-    bool operator<(const Event& other) const {
-      return at != other.at ? at > other.at : number > other.number;
-    }
+    bool operator<(const Event& other) const { return at != other.at ? at > other.at : number > other.number; }
   };
 
   static std::uint64_t draw(State& state) {

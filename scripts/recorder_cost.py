@@ -4,7 +4,7 @@
 usage: recorder_cost.py [--build DIR] [--pairs N] [sim] [real]      both, if neither is named
 
 sim   scenarios/failover.yaml in turns without and with --record: wall time on all cores, and confined to one (where the
-      run's own thread writes).
+      run's own thread writes); then replayed, against the run without --record.
 real  scenarios/real_small.yaml: the share of all processes' CPU time that their recorders took. Real processes always
       record, so there is no run without; each process notes both times beside its recording.
 """
@@ -34,8 +34,9 @@ def run(command, cores=None):
     return wall, done.stdout
 
 
-def spread(values, unit="%"):
-    return f"{statistics.median(values):.1f} {unit} (median of {len(values)}, {min(values):.1f} to {max(values):.1f})"
+def spread(values, unit=" %", digits=1):
+    middle, least, most = (f"{value:.{digits}f}" for value in (statistics.median(values), min(values), max(values)))
+    return f"{middle}{unit} (median of {len(values)}, {least} to {most})"
 
 
 def simulated(areal_sim, pairs, folder):
@@ -51,6 +52,13 @@ def simulated(areal_sim, pairs, folder):
             more.append((recorded / ((bare + again) / 2) - 1) * 100)
             bare = again
         print(f"failover.yaml, {name}: recorded it takes {spread(more)} more time")
+    speeds, bare = [], run(command)[0]
+    for _ in range(pairs):
+        replayed = run([areal_sim, "replay", folder / "run.db"])[0]
+        again = run(command)[0]
+        speeds.append((bare + again) / 2 / replayed)
+        bare = again
+    print(f"failover.yaml: replayed with every line compared at {spread(speeds, '', 2)} of the speed of the run")
     events = int(re.search(r"events ([\d,]+)", run(command)[1])[1].replace(",", ""))
     size = (folder / "run.db").stat().st_size
     print(f"failover.yaml: {size} bytes, {size / events:.1f} an event")

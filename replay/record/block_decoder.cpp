@@ -144,7 +144,8 @@ class BlockDecoder {
     const BlockMemory::Node& node = memory_.of(event.node);
     event.incarnation = node.incarnation;
     if ((head & kOddIncarnation) != 0) {
-      event.incarnation = static_cast<Incarnation>(stepped(node.incarnation, in(Column::kIncarnations).signed_varint()));
+      event.incarnation =
+          static_cast<Incarnation>(stepped(node.incarnation, in(Column::kIncarnations).signed_varint()));
     }
     event.lamport = node.lamport + 1;
     if ((head & kOddLamport) != 0) event.lamport = stepped(event.lamport, in(Column::kLamports).signed_varint());

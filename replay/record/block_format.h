@@ -1,8 +1,9 @@
 // How the lines of a block are taken apart: a shape for each line, and columns for what the shape leaves open.
 //
 // A shape says what kind of line it is, what of it is as predicted, and which words of its records differ from the last
-// record of that kind. A block has few shapes: each is stored once, lines name it by number. Values of one meaning stand
-// together in a column, so that they pack well. Both sides predict from the same memory, empty at the start of a block.
+// record of that kind. A block has few shapes: each is stored once, lines name it by number. Values of one meaning
+// stand together in a column, so that they pack well. Both sides predict from the same memory, empty at the start of a
+// block.
 #pragma once
 #include <array>
 #include <bit>
@@ -15,11 +16,11 @@ namespace areal::record {
 
 // In the order in which they stand in a block.
 enum class Column : std::uint8_t {
-  kShapes,      // Each new shape, where a line first has it: two numbers.
-  kShapeOf,     // Each line: the number of its shape. The number that is next is a new shape's.
-  kSeqs,        // Difference to the next.
-  kCauses,      // How far back, see cause_code().
-  kNodes,       // Difference to the line before.
+  kShapes,   // Each new shape, where a line first has it: two numbers.
+  kShapeOf,  // Each line: the number of its shape. The number that is next is a new shape's.
+  kSeqs,     // Difference to the next.
+  kCauses,   // How far back, see cause_code().
+  kNodes,    // Difference to the line before.
   kSlots,
   kIncarnations,  // Difference to the last of that node.
   kLamports,      // Difference to one more than the last of that node.
