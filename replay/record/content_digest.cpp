@@ -48,11 +48,7 @@ Status add_rows(Database& database, std::size_t table, const std::string& name, 
 
 }  // namespace
 
-Status check_content(Database& database) {
-  // Finds pages that are used twice and keys out of order, which a scan by row would not notice.
-  const auto sound = database.text("PRAGMA quick_check(1)");
-  if (!sound) return sound.error();
-  if (*sound != "ok") return Error{Errc::kCorrupt, *sound};
+Result<Digest128> content_of(Database& database) {
   ContentDigest content;
   std::vector<std::string> names;
   auto schema = database.prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY rowid");
@@ -68,9 +64,19 @@ Status check_content(Database& database) {
   for (std::size_t table = 0; table < names.size(); ++table) {
     AREAL_TRY(add_rows(database, table, names[table], content));
   }
+  return content.digest();
+}
+
+Status check_content(Database& database) {
+  // Finds pages that are used twice and keys out of order, which a scan by row would not notice.
+  const auto sound = database.text("PRAGMA quick_check(1)");
+  if (!sound) return sound.error();
+  if (*sound != "ok") return Error{Errc::kCorrupt, *sound};
+  const auto content = content_of(database);
+  if (!content) return content.error();
   const auto stored = database.text("SELECT value FROM run WHERE key = '" + std::string(kContentKey) + "'");
   if (!stored) return stored.error();
-  if (*stored != to_hex(content.digest())) return Error{Errc::kCorrupt, "its rows are not those that were written"};
+  if (*stored != to_hex(*content)) return Error{Errc::kCorrupt, "its rows are not those that were written"};
   return Unit{};
 }
 

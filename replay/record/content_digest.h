@@ -30,6 +30,9 @@ class ContentDigest {
   ByteWriter row_;
 };
 
+// The digest over all rows that the file has now. kCorrupt if it has more than tables or cannot be read.
+Result<Digest128> content_of(Database& database);
+
 // Whether the file's rows are those that were written: a sound file and the stored digest. kCorrupt if not.
 Status check_content(Database& database);
 

@@ -10,6 +10,7 @@ set(AREAL_OPTIMISE "-O2" CACHE STRING "optimisation of RelWithDebInfo; sanitizer
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "${AREAL_OPTIMISE} -g1")  # no NDEBUG: checks stay on
 
 set(AREAL_SANITIZE "" CACHE STRING "address;undefined, or thread")
+option(AREAL_FUZZ "build the fuzzer, with clang; AREAL_SANITIZE then names fuzzer-no-link too" OFF)
 set(AREAL_AUTO_INIT "" CACHE STRING "pattern or zero: fill automatic variables, to show reads of unset memory")
 
 find_program(AREAL_CCACHE ccache)

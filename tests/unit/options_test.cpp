@@ -87,6 +87,10 @@ TEST_F(Options, SeedsAreARangeWithBothEnds) {
   EXPECT_EQ(arguments.seeds->first, 1U);
   EXPECT_EQ(arguments.seeds->last, 16U);
   EXPECT_EQ(arguments.jobs, 2U);
+  EXPECT_EQ(arguments.recheck_percent, 5U);
+  for (const char* all : {"100", "100%"}) {
+    EXPECT_EQ(good({kSmoke, "--seeds", "1..2", "--recheck", all}).recheck_percent, 100U);
+  }
   EXPECT_EQ(good({kSmoke, "--seed", "18446744073709551615"}).seed, UINT64_MAX);
 }
 
@@ -96,6 +100,9 @@ TEST_F(Options, NumbersAreWholeAndInRange) {
   }
   for (const char* seeds : {"5", "5..", "..5", "9..3", "1...3", "0..10000000"}) refused({kSmoke, "--seeds", seeds});
   for (const char* jobs : {"0", "257", "two"}) refused({kSmoke, "--seeds", "1..2", "--jobs", jobs});
+  for (const char* percent : {"101", "-1", "%", "some", "5.5"}) {
+    refused({kSmoke, "--seeds", "1..2", std::string("--recheck=") + percent});
+  }
   for (const char* until : {"45", "18204"}) EXPECT_EQ(good({kSmoke, "--until", until}).until, until);
   for (const char* until : {"0", "0s", "soon", "-3s", "1.5s"}) refused({kSmoke, std::string("--until=") + until});
 }
@@ -106,6 +113,7 @@ TEST_F(Options, WhatContradictsIsRefused) {
   EXPECT_TRUE(contains(refused({kSmoke, "--until", "5s", "--seeds", "1..2"}), "cannot go together"));
   EXPECT_TRUE(contains(refused({kSmoke, "--seed", "1", "--seed", "2"}), "given twice"));
   EXPECT_TRUE(contains(refused({kSmoke, "--jobs", "2"}), "--jobs needs --seeds"));
+  EXPECT_TRUE(contains(refused({kSmoke, "--recheck", "9"}), "--recheck needs --seeds"));
   EXPECT_TRUE(contains(refused({"dump", run_db_, "--from", "9", "--to", "3"}), "--from lies behind --to"));
   EXPECT_TRUE(contains(refused({"diff", run_db_, run_db_, "--seed", "1"}), "does not belong to 'diff'"));
 }
