@@ -12,6 +12,7 @@ packages=(
   libasio-dev libssl-dev libgloo-dev                                              # real processes
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev                    # tests and benchmarks
   clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev                       # second compiler and lints
+  valgrind                                                                        # counts instructions
 )
 
 distribution="unknown"

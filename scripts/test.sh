@@ -4,13 +4,13 @@
 #   scripts/test.sh                                 every stage
 #   AREAL_TEST_STAGES=check,fast scripts/test.sh    only these
 #
-# Stages: check, build, fast, exits, objects, asan, core, cuda, tidy. The last line is `N passed, N failed[, N skipped]`, counting
+# Stages: check, build, fast, exits, objects, hot, asan, core, cuda, tidy. The last line is `N passed, N failed[, N skipped]`, counting
 # each case of ctest and each stage; the exit status is 1 if anything failed. Logs lie in build/test-logs.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 . scripts/build_steps.sh
 
-readonly kStages="check build fast exits objects asan core cuda tidy"
+readonly kStages="check build fast exits objects hot asan core cuda tidy"
 readonly kTidySeconds=${AREAL_TIDY_SECONDS:-180}  # Files that clang-tidy has not reached by then are counted, not read.
 readonly kScenarioSeconds=120
 wanted=${AREAL_TEST_STAGES:-$kStages}
@@ -101,6 +101,18 @@ stage_exits() {
 stage_objects() {
   need_build || return 77
   python3 -B scripts/check_determinism.py --objects build/release
+}
+
+# No hot path takes more instructions than it did.
+stage_hot() {
+  need_build || return 77
+  local status out=$logs/hot_paths
+  scripts/hot_paths.py >"$out"
+  status=$?
+  cat "$out"
+  detail=$(tail -n 1 "$out")
+  [ $status -eq 69 ] && return 77
+  return $status
 }
 
 # Each scenario runs to the release build's digest, and no sanitizer has anything to say.

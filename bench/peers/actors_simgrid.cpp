@@ -3,10 +3,9 @@
 //
 //   actors_simgrid sleepers COUNT EVENTS [SimGrid options, as --cfg=contexts/factory:raw]
 //   actors_simgrid pingpong EVENTS [SimGrid options]
-#include <simgrid/s4u.hpp>
-
 #include <cstdio>
 #include <cstdlib>
+#include <simgrid/s4u.hpp>
 #include <string>
 
 #include "bench/scheduler/draws.h"

@@ -2,10 +2,11 @@
 // samples are generated, filtered by staleness and trained on, and every step updates the engines.
 //
 // A process beats each second, and crashes after an exponential time of mean 200 s. Each second a monitor looks who has
-// been silent for more than 3 s; such a process is back 20 s later. An engine generates samples of an exponential time of mean 1 s; one
-// whose weights are more than 2 versions old when it is done is dropped. With kBatch samples and all ranks alive a step
-// begins: 1.5 s on each rank; the last one to be done ends it, and each live engine holds the new version 50 ms later.
-// A rank's crash voids its step. 600 s of virtual time; bench/peers/churn_simpy.py is the same model.
+// been silent for more than 3 s; such a process is back 20 s later. An engine generates samples of an exponential time
+// of mean 1 s; one whose weights are more than 2 versions old when it is done is dropped. With kBatch samples and all
+// ranks alive a step begins: 1.5 s on each rank; the last one to be done ends it, and each live engine holds the new
+// version 50 ms later. A rank's crash voids its step. 600 s of virtual time; bench/peers/churn_simpy.py is the same
+// model.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -152,8 +153,8 @@ class Churn {
 
   void generate(std::uint8_t index) {
     Process& process = processes_[index];
-    process.work = post({tables_.generation.draw(random_)},
-                        {.what = What::kSample, .process = index, .version = process.version});
+    process.work =
+        post({tables_.generation.draw(random_)}, {.what = What::kSample, .process = index, .version = process.version});
   }
 
   void sample_done(const ChurnEvent& event) {

@@ -12,7 +12,8 @@ class Hook {
   explicit Hook(port::TraceSink* sink) : sink_(sink) {}
 
   void report(Instant at, std::uint64_t actor) {
-    if (sink_ != nullptr) [[unlikely]] tell(at, actor);
+    if (sink_ != nullptr) [[unlikely]]
+      tell(at, actor);
   }
 
  private:

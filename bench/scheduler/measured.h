@@ -1,8 +1,7 @@
 // What a benchmark gives back, and the clock that it uses.
 #pragma once
-#include <ctime>
-
 #include <cstdint>
+#include <ctime>
 
 namespace areal::bench {
 

@@ -37,9 +37,7 @@ class ReferenceQueue {
 
  private:
   struct Later {
-    bool operator()(const Popped& a, const Popped& b) const {
-      return a.at != b.at ? a.at > b.at : a.number > b.number;
-    }
+    bool operator()(const Popped& a, const Popped& b) const { return a.at != b.at ? a.at > b.at : a.number > b.number; }
   };
 
   void drop_cancelled() {

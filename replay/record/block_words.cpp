@@ -90,6 +90,8 @@ Result<std::span<const std::uint64_t>> BlockWords::next() {
   return std::span<const std::uint64_t>(given_.words);
 }
 
+BlockWords::~BlockWords() { stop(); }
+
 void BlockWords::stop() {
   if (!thread_.joinable()) return;
   {

@@ -25,7 +25,7 @@ class BlockWords {
 
   // The reader must outlive it.
   explicit BlockWords(const RunReader& reader, Ahead ahead = Ahead::kAuto);
-  ~BlockWords() { stop(); }
+  ~BlockWords();
   BlockWords(const BlockWords&) = delete;
   BlockWords& operator=(const BlockWords&) = delete;
 

@@ -101,7 +101,7 @@ constexpr std::array<CommandRow, 9> kCommands{{
      .examples = "  areal-sim doctor\n"},
 }};
 
-constexpr std::array<OptionRow, 23> kOptions{{
+constexpr std::array<OptionRow, 24> kOptions{{
     {"seed", "N", "run real catalogue", "The seed, decimal or 0x hexadecimal."},
     {"seeds", "A..B", "run", "Every seed from A to B, both included."},
     {"jobs", "J", "run", "With --seeds: so many worker processes; 1 by default."},

@@ -59,7 +59,7 @@ TEST_P(Corpus, SeedsAndTheirDamagedCopiesAreSurvived) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Corpus, ::testing::ValuesIn(targets().begin(), targets().end()),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& given) { return std::string(given.param.name); });
 
 // A folder of inputs that no target reads would be tested by nobody.
 TEST(CorpusFolders, BelongToTargets) {
