@@ -23,14 +23,13 @@ class Dense;
 // Words that mostly fit in place, so that a digest costs no allocation.
 class ShortWords {
  public:
-  void push_back(std::uint64_t word) {
-    if (size_ < kInPlace) {
+  // Inlined: protocols write some tens of words for each event.
+  [[gnu::always_inline]] void push_back(std::uint64_t word) {
+    if (size_ < kInPlace) [[likely]] {
       in_place_[size_++] = word;
       return;
     }
-    if (size_ == kInPlace) rest_.assign(in_place_.begin(), in_place_.end());
-    rest_.push_back(word);
-    ++size_;
+    push_back_rest(word);
   }
   [[nodiscard]] std::span<const std::uint64_t> view() const {
     return size_ <= kInPlace ? std::span(in_place_.data(), size_) : std::span(rest_);
@@ -38,6 +37,13 @@ class ShortWords {
 
  private:
   static constexpr std::size_t kInPlace = 256;
+
+  [[gnu::noinline]] void push_back_rest(std::uint64_t word) {
+    if (size_ == kInPlace) rest_.assign(in_place_.begin(), in_place_.end());
+    rest_.push_back(word);
+    ++size_;
+  }
+
   std::array<std::uint64_t, kInPlace> in_place_;  // NOLINT(cppcoreguidelines-pro-type-member-init): the first size_
   std::size_t size_ = 0;
   std::vector<std::uint64_t> rest_;  // All of them, once they are more than fit.

@@ -9,7 +9,6 @@
 namespace areal::cli {
 namespace {
 
-constexpr std::size_t kMostEvents = 2'000'000;
 constexpr std::size_t kMostCauses = 8;
 constexpr std::size_t kMostWaits = 24;
 
@@ -45,19 +44,6 @@ std::string reproduce_command(const Arguments& arguments, const std::string& sce
   return command;
 }
 
-void CauseLog::on_event(const port::TraceEvent& event) {
-  if (events_.size() < kMostEvents && event.seq == events_.size() + 1) events_.push_back(event);
-}
-
-std::vector<port::TraceEvent> CauseLog::chain(std::uint64_t seq, std::size_t most) const {
-  std::vector<port::TraceEvent> chain;
-  while (seq != 0 && seq <= events_.size() && chain.size() < most) {
-    chain.push_back(events_[seq - 1]);
-    seq = events_[seq - 1].cause;
-  }
-  return chain;
-}
-
 void print_failure(const Loaded& loaded, const sim::RunResult& result, const CauseLog& log, std::uint64_t seed) {
   const sim::Room& room = *loaded.room;
   if (result.violations.all().empty()) {
@@ -73,7 +59,7 @@ void print_failure(const Loaded& loaded, const sim::RunResult& result, const Cau
     fmt::print("  must hold    {}\n", sim::info_of(violation.invariant).sentence);
     fmt::print("  was seen     {}\n", violation.message);
     const char* lead = "cause chain";
-    for (const port::TraceEvent& event : log.chain(violation.seq, kMostCauses)) {
+    for (const CauseLog::Cause& event : log.chain(violation.seq, kMostCauses)) {
       std::string what = to_text(room.kinds, event.record);
       if (event.body.kind != 0) what = to_text(room.kinds, event.body);
       if (event.rule != 0) what += fmt::format("   (made by rule #{})", event.rule);
