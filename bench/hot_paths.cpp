@@ -2,8 +2,8 @@
 //
 //   hot_paths PATH     queue, digest, blocks, replay or judged
 //
-// What counts is done within areal_measured() alone, so that preparing is left out. Prints `PATH EVENTS CHECK`: how many
-// events were treated, and a number that changes when something else was done. scripts/hot_paths.py is the gate.
+// What counts is done within areal_measured() alone, so that preparing is left out. Prints `PATH EVENTS CHECK`: how
+// many events were treated, and a number that changes when something else was done. scripts/hot_paths.py is the gate.
 #include <fmt/format.h>
 
 #include <cstdio>

@@ -20,6 +20,10 @@ class Dense {
     values_.assign(size, value);
     sum_ = {recomputed_sum()};
   }
+  void push_back(Value value) {
+    sum_.add(digest_of(values_.size(), value));
+    values_.push_back(std::move(value));
+  }
   // REQUIRES: index < size().
   [[nodiscard]] const Value& operator[](std::size_t index) const { return values_[index]; }
   // Changes one value through `change(Value&)`.

@@ -63,7 +63,7 @@ void RolloutPool::on_shard_answer(const PendingRequest& request, bool acknowledg
   } else if (request.body.kind == PutShard::kKind) {
     const SampleGroupId group{from_record<PutShard>(request.body).shard.value};
     groups_.edit(group, [](SampleGroup& changed) { changed.phase = GroupPhase::kReady; });
-    ready_.push_back(group);
+    ready_.push(group);
     if (resetting_) return end_reset_if_stored(out);
     take_batch(out);
   } else if (--wanted_.unassigned == 0) {
@@ -96,7 +96,7 @@ void RolloutPool::take_batch(Outbox& out) {
   const auto version = static_cast<Version>(staleness_.version());
   wanted_.taken = true;
   for (std::size_t index = 0; index < size; ++index) {
-    const SampleGroupId group = ready_[index];
+    const SampleGroupId group = ready_.pop();
     const ShardId shard{group.value};
     const TokenRecord record = groups_.find(group)->record;
     groups_.erase(group);
@@ -106,7 +106,6 @@ void RolloutPool::take_batch(Outbox& out) {
     ++wanted_.groups;
     wanted_.shards.push_back(shard);
   }
-  ready_.erase(ready_.begin(), ready_.begin() + static_cast<std::ptrdiff_t>(size));
   assign_all(out);
 }
 

@@ -103,7 +103,7 @@ void RolloutPool::on_timer(const port::TimerFired& fired, Outbox& out) {
     ++refused_rounds_;
     if (!paused_) route_held(out);
   } else if (sends && paused_) {
-    late_.push_back(fired.timer);
+    late_.push(fired.timer);
   } else if (const auto route = routes_.on_timer(fired, out); route.what == Caller::Fired::kGaveUp) {
     hold(from_record<RouteRequest>(route.request.body).sample, out);
   } else if (const auto made = generates_.on_timer(fired, out); made.what == Caller::Fired::kGaveUp) {
@@ -136,8 +136,7 @@ void RolloutPool::pause(Outbox& out) {
 void RolloutPool::resume(Outbox& out) {
   if (!paused_) return;
   paused_ = false;
-  const std::vector<TimerId> late = std::exchange(late_, {});
-  for (const TimerId timer : late) on_timer({timer}, out);
+  while (!late_.empty()) on_timer({late_.pop()}, out);
   if (retry_armed_) out.push(port::DisarmTimer{kRouteRetry});
   retry_armed_ = false;
   refused_rounds_ = 0;

@@ -16,8 +16,8 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <vector>
 
+#include "engine/base/fifo.h"
 #include "engine/base/table.h"
 #include "engine/proto/callee.h"
 #include "engine/proto/caller.h"
@@ -56,7 +56,6 @@ class RolloutPool {
   [[nodiscard]] bool paused() const { return paused_; }
   [[nodiscard]] const Table<SampleId, SampleTask>& samples() const { return samples_; }
   [[nodiscard]] const Table<SampleGroupId, SampleGroup>& groups() const { return groups_; }
-  [[nodiscard]] const std::vector<SampleGroupId>& ready() const { return ready_; }
 
   AREAL_FIELDS(begun_, knows_version_, paused_, retry_armed_, refused_rounds_, last_group_, staleness_, samples_,
                groups_, ready_, wanted_, resetting_, late_, routes_, generates_, shards_, reports_)
@@ -115,10 +114,10 @@ class RolloutPool {
   StalenessManager staleness_;
   Table<SampleId, SampleTask> samples_;  // Of groups that are not finished.
   Table<SampleGroupId, SampleGroup> groups_;
-  std::vector<SampleGroupId> ready_;  // In the order in which they became ready; at most groups_.limit().
+  Fifo<SampleGroupId> ready_;  // In the order in which they became ready; at most groups_.limit().
   WantedBatch wanted_;
   std::optional<ResetPool> resetting_;  // Waits for the store to confirm what it was given.
-  std::vector<TimerId> late_;           // Of requests to ask again on resume; at most one a request.
+  Fifo<TimerId> late_;                  // Of requests to ask again on resume; at most one a request.
   // Whom they ask are different nodes: their request ids may be equal.
   Caller routes_;
   Caller generates_;

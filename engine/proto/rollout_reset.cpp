@@ -55,11 +55,11 @@ void RolloutPool::end_reset_if_stored(Outbox& out) {
 
 // No batch will take them: the drain does not learn of them in any other way.
 void RolloutPool::drop_stored(Outbox& out) {
-  for (const SampleGroupId group : ready_) {
+  while (!ready_.empty()) {
+    const SampleGroupId group = ready_.pop();
     AREAL_CHECK(groups_.erase(group));
     out.tell(kDrainSlot, DrainShard{resetting_->batch, ShardId{group.value}});
   }
-  ready_.clear();
   AREAL_CHECK(groups_.empty());
 }
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
+#include "engine/base/dense.h"
 #include "engine/base/digest.h"
 #include "engine/base/fields.h"
 #include "engine/base/ids.h"
@@ -68,7 +68,7 @@ struct WantedBatch {
   std::uint32_t groups = 0;
   std::uint32_t unassigned = 0;  // Shards that no train rank has confirmed yet.
   Digest128 digest;
-  std::vector<ShardId> shards;  // In the order in which they were taken.
+  Dense<ShardId> shards;  // In the order in which they were taken.
   AREAL_FIELDS(batch, training_epoch, taken, groups, unassigned, digest, shards)
 };
 
