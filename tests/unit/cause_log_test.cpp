@@ -8,7 +8,11 @@ namespace {
 
 // Event `seq`, caused by the one half as far, with as many words as its number allows.
 port::TraceEvent event_of(std::uint64_t seq) {
-  port::TraceEvent event{.seq = seq, .cause = seq / 2, .node = {seq % 7}, .rule = static_cast<std::uint32_t>(seq % 3)};
+  port::TraceEvent event;
+  event.seq = seq;
+  event.cause = seq / 2;
+  event.node = {seq % 7};
+  event.rule = static_cast<std::uint32_t>(seq % 3);
   event.record.kind = static_cast<KindId>(seq % 100 + 1);
   event.record.size = static_cast<std::uint8_t>(seq % (kMaxRecordWords + 1));
   event.body.kind = static_cast<KindId>(seq % 2);
