@@ -108,6 +108,7 @@ class RankPlan {
       : plan_(&plan), rank_(rank), lists_(lists) {}
 
   [[nodiscard]] std::uint32_t rank() const { return rank_; }
+  [[nodiscard]] const TransferPlan& plan() const { return *plan_; }
   [[nodiscard]] bool empty() const { return lists_.empty(); }
   [[nodiscard]] std::size_t peer_count() const { return lists_.size(); }
   [[nodiscard]] const PeerList& list(std::size_t i) const;
@@ -115,7 +116,8 @@ class RankPlan {
   [[nodiscard]] TransferRank peer(std::size_t i) const;
   [[nodiscard]] std::span<const PlanOp> ops(std::size_t i) const;
   [[nodiscard]] PlanStats stats() const;
-  // Equal on two builds from equal metas: over peers, names, dtypes, offsets and extents.
+  // Equal on two builds from equal metas: over peers, names, dtypes, offsets and extents. plan_digest.h has that of the
+  // whole plan.
   [[nodiscard]] Digest128 stable_hash() const;
 
  private:
@@ -131,8 +133,9 @@ class TransferPlan {
   std::shared_ptr<const NameTable> infer_names;
   std::vector<PlanTensor> tensors;
   std::vector<Region> regions;
-  std::vector<PlanOp> ops;      // Grouped by PeerList.
-  std::vector<PeerList> lists;  // Ascending by (send, recv).
+  std::vector<PlanOp> ops;                 // Grouped by PeerList.
+  std::vector<PeerList> lists;             // Ascending by (send, recv).
+  std::optional<std::uint32_t> only_rank;  // The plan holds this rank's part alone.
 
   [[nodiscard]] const std::string& name_of(const PlanTensor& tensor) const { return (*infer_names)[tensor.infer_name]; }
   [[nodiscard]] std::span<const PlanOp> ops_of(const PeerList& list) const {
@@ -145,8 +148,6 @@ class TransferPlan {
   [[nodiscard]] PlanStats stats() const;
   // The wire dtypes that occur, ascending by name; the order of the dtype passes.
   [[nodiscard]] std::vector<DType> wire_dtypes() const;
-  // Over the lists of all ranks.
-  [[nodiscard]] Digest128 stable_hash() const;
 
   // Fills the index behind rank(). Called by the builder when `lists` is complete.
   void index_ranks();
@@ -176,6 +177,11 @@ struct PlanOptions {
 // broken key contract, a parameter or replica without shards, offsets that do not fit shapes, ranks outside the world.
 Result<OperationList> mapping_operations(const MetaSet& train, const MetaSet& infer, const PlanOptions& options,
                                          const NamePolicy& policy);
+
+// Orders operations, in any order, as the wire has them. `names` of both sides.
+std::shared_ptr<const TransferPlan> order_operations(OperationList list, const PlanOptions& options,
+                                                     std::shared_ptr<const NameTable> train_names,
+                                                     std::shared_ptr<const NameTable> infer_names);
 
 Result<std::shared_ptr<const TransferPlan>> build_transfer_plan(const MetaSet& train, const MetaSet& infer,
                                                                 const PlanOptions& options, const NamePolicy& policy);
