@@ -234,9 +234,13 @@ std::string to_text(const CoverageFault& fault) {
   for (std::size_t i = 0; i < fault.rank; ++i) {
     range += fmt::format("{}{}..{}", i == 0 ? "" : ", ", fault.begin[i], fault.end[i]);
   }
-  std::string text = fmt::format("{}: {}[{}] of rank {}", areal::to_text(fault.kind), fault.tensor, range, fault.receiver);
+  std::string text =
+      fmt::format("{}: {}[{}] of rank {}", areal::to_text(fault.kind), fault.tensor, range, fault.receiver);
   for (std::size_t i = 0; i < fault.senders.size(); ++i) {
-    text += fmt::format("{}{}", i > 0 ? ", " : fault.senders.size() > 1 ? ", from ranks " : ", from rank ",
+    text += fmt::format("{}{}",
+                        i > 0                      ? ", "
+                        : fault.senders.size() > 1 ? ", from ranks "
+                                                   : ", from rank ",
                         fault.senders[i]);
   }
   return text;

@@ -33,10 +33,10 @@ struct CoverageFault {
     kNoSource,   // An engine's own name that is no alias of a tensor on the same rank.
   };
   Kind kind = Kind::kHole;
-  std::string tensor;                 // The engine's name.
-  std::uint32_t receiver = 0;         // Transfer rank.
+  std::string tensor;                  // The engine's name.
+  std::uint32_t receiver = 0;          // Transfer rank.
   std::vector<std::uint32_t> senders;  // Transfer ranks: none, one, or the two that overlap.
-  Offsets begin{};                    // The range in the whole tensor; of kOutside and kAmbiguous in the shard.
+  Offsets begin{};                     // The range in the whole tensor; of kOutside and kAmbiguous in the shard.
   Offsets end{};
   std::uint8_t rank = 0;  // Dimensions of the range.
 };

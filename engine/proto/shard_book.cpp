@@ -4,11 +4,10 @@
 
 namespace areal::proto {
 
-ShardBook::ShardBook(const MetaSet& metas) : metas_(&metas), by_name_(metas.names ? metas.names->size() : 0, 0) {
+ShardBook::ShardBook(const MetaSet& metas) : metas_(&metas), names_(metas.names.get()) {
   start_.push_back(0);
-  for (std::uint32_t i = 0; i < metas.parameters.size(); ++i) {
-    const ParameterMeta& parameter = metas.parameters[i];
-    by_name_[parameter.name] = i + 1;
+  for (const ParameterMeta& parameter : metas.parameters) {
+    add_name(parameter.name);
     for (const ReplicaMeta& replica : metas.replicas_of(parameter)) {
       for (std::uint32_t shard = replica.first_shard; shard < replica.first_shard + replica.shard_count; ++shard) {
         entries_.push_back({metas.shards[shard].global_rank, shard});
@@ -19,7 +18,23 @@ ShardBook::ShardBook(const MetaSet& metas) : metas_(&metas), by_name_(metas.name
   }
 }
 
+ShardBook::ShardBook(const GridSet& grids) : grids_(&grids), names_(grids.names.get()) {
+  for (const ParameterGrid& grid : grids.parameters) add_name(grid.name);
+}
+
+void ShardBook::add_name(std::uint32_t name) {
+  if (name >= by_name_.size()) by_name_.resize(name + 1, 0);
+  name_indices_.push_back(name);
+  by_name_[name] = static_cast<std::uint32_t>(name_indices_.size());
+}
+
 std::optional<ShardBook::Held> ShardBook::find(std::uint32_t parameter, std::uint32_t global_rank) const {
+  if (grids_ != nullptr) {
+    const ParameterGrid& grid = grids_->parameters[parameter];
+    const std::optional<GridPlace> place = grid.place_of(global_rank);
+    if (!place) return std::nullopt;
+    return Held{grid.shard(*place), false};
+  }
   const auto end = entries_.begin() + start_[parameter + 1];
   const auto place =
       std::ranges::lower_bound(entries_.begin() + start_[parameter], end, global_rank, {}, &Entry::global_rank);

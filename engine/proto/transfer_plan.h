@@ -1,9 +1,9 @@
 // Which part of which tensor goes from which rank to which, in the order of the wire.
 //
 // Ranks are transfer ranks: inference first (engine * instance + rank), then training (inference world + rank). A plan
-// is computed on every rank from equal metas and never sent; its order IS the protocol, no tags travel. Replica i of
-// the inference side, counted engine by engine, is served by training replica i modulo their number. The sender casts
-// from storage to the wire dtype, which is the receiver's: bytes = elements * size of the wire dtype.
+// is computed on every rank from equal metas and never sent; its order IS the protocol, no tags travel. Which training
+// replica serves which inference replica is a rule (replica_choice.h). The sender casts from storage to the wire dtype,
+// which is the receiver's: bytes = elements * size of the wire dtype.
 //
 // Immutable once built and shared by pointer; safe to share between threads.
 #pragma once
@@ -18,6 +18,7 @@
 #include "engine/base/dtype.h"
 #include "engine/base/result.h"
 #include "engine/proto/name_policy.h"
+#include "engine/proto/replica_choice.h"
 #include "engine/proto/shard_meta.h"
 
 namespace areal::proto {
@@ -171,6 +172,7 @@ struct PlanOptions {
   // Above so many shards (inference shards * engines + training shards) a plan for one rank skips foreign shards while
   // it is built, instead of afterwards. The result is the same. Source: the reference's threshold.
   std::uint32_t prune_above = 10'000;
+  ReplicaRule replicas = ReplicaRule::kRoundRobin;
 };
 
 // `train` covers the training world, `infer` one engine. Empty metas on either side give an empty plan. Refuses: a

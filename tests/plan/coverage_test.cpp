@@ -38,11 +38,11 @@ RC_GTEST_PROP(Coverage, EveryPlantedDefectIsFoundWhereItIs, ()) {
   const PlanOp& op = plan->ops[place];
   if (change == PlanChange::kOtherSender) {
     // Another copy of the same elements does as well.
-    const auto sender = ShardBook(layouts.train).find(plan->tensors[op.tensor].train_name,
-                                                      op.send - layouts.world.infer_world);
-    const auto other = ShardBook(layouts.train).find(
-        plan->tensors[op.tensor].train_name,
-        (op.send - layouts.world.infer_world + 1) % layouts.world.train_world);
+    const auto sender =
+        ShardBook(layouts.train).find(plan->tensors[op.tensor].train_name, op.send - layouts.world.infer_world);
+    const auto other = ShardBook(layouts.train)
+                           .find(plan->tensors[op.tensor].train_name,
+                                 (op.send - layouts.world.infer_world + 1) % layouts.world.train_world);
     RC_PRE(!other || sender->shard.offset != other->shard.offset || !(sender->shard.shape == other->shard.shape));
   }
   const auto broken = changed_plan(*plan, change, place, dim);

@@ -7,7 +7,8 @@
 namespace areal::proto {
 
 // A replica of a parameter of `rows` x `columns`, cut into 1 to `most` uneven pieces along one dimension.
-inline ReplicaText random_replica(std::uint32_t rows, std::uint32_t columns, std::uint32_t most, std::uint32_t first_rank) {
+inline ReplicaText random_replica(std::uint32_t rows, std::uint32_t columns, std::uint32_t most,
+                                  std::uint32_t first_rank) {
   const bool by_rows = *rc::gen::arbitrary<bool>();
   const std::uint32_t extent = by_rows ? rows : columns;
   const std::uint32_t pieces = *rc::gen::inRange(1U, std::min(most, extent) + 1);
@@ -76,7 +77,9 @@ inline std::uint32_t random_size(std::initializer_list<std::uint32_t> sizes) {
 
 inline ModelLayouts random_model_layouts() {
   ModelLayouts layouts;
-  layouts.train = {.dp = random_size({1, 2, 3, 4}), .tp = random_size({1, 2, 4}), .pp = random_size({1, 2}),
+  layouts.train = {.dp = random_size({1, 2, 3, 4}),
+                   .tp = random_size({1, 2, 4}),
+                   .pp = random_size({1, 2}),
                    .cp = random_size({1, 2})};
   const std::uint32_t stage = layouts.train.world_size() / layouts.train.pp;
   layouts.train.ep = random_size({1, 2, 4});
