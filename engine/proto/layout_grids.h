@@ -15,9 +15,9 @@ Result<GridSet> training_grids(const config::ModelSpec& model, const config::Par
 Result<GridSet> inference_grids(const config::ModelSpec& model, const config::ParallelStrategy& strategy);
 
 // Fully sharded data parallelism, alone, beside tensor parallelism, or in copies (hybrid sharding). Every parameter is
-// first cut over tensor ranks and what a tensor rank has of it along its rows over `shards` ranks, both by the ceil rule
-// of torch.chunk: the reference's offsets round down, which is wrong where rows do not divide (GAP-20).
-// rank = tensor rank + tp * (shard + shards * copy). Experts are cut as everything else is.
+// first cut over tensor ranks and what a tensor rank has of it along its rows over `shards` ranks, both by the ceil
+// rule of torch.chunk: the reference's offsets round down, which is wrong where rows do not divide (GAP-20). rank =
+// tensor rank + tp * (shard + shards * copy). Experts are cut as everything else is.
 struct FsdpSizes {
   std::uint32_t shards = 1;
   std::uint32_t tp = 1;

@@ -47,7 +47,8 @@ MetaSet metas_of(const GridSet& grids) {
                                 static_cast<std::uint32_t>(metas.replicas.size()), grid.replicas()});
     for (std::uint32_t replica = 0; replica < grid.replicas(); ++replica) {
       metas.replicas.push_back({static_cast<std::uint32_t>(metas.shards.size()), grid.pieces()});
-      for (std::uint32_t piece = 0; piece < grid.pieces(); ++piece) metas.shards.push_back(grid.shard({replica, piece}));
+      for (std::uint32_t piece = 0; piece < grid.pieces(); ++piece)
+        metas.shards.push_back(grid.shard({replica, piece}));
     }
   }
   return metas;

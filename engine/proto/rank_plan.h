@@ -1,8 +1,8 @@
 // The part of a transfer plan that one rank sends or receives, without anything of the others: for large worlds.
 //
-// From grids, pieces that meet are computed and not searched, so a rank's part costs what it has to send or receive plus
-// a little for every parameter, and neither operations nor shards of other ranks ever exist. With kFewestBytes it also
-// costs a look at the bytes of every holder, because every rank must know who sends what.
+// From grids, pieces that meet are computed and not searched, so a rank's part costs what it has to send or receive
+// plus a little for every parameter, and neither operations nor shards of other ranks ever exist. With kFewestBytes it
+// also costs a look at the bytes of every holder, because every rank must know who sends what.
 #pragma once
 #include "engine/proto/parameter_grid.h"
 #include "engine/proto/transfer_plan.h"

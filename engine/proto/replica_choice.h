@@ -3,9 +3,9 @@
 // Inference replicas of a parameter are numbered engine by engine. With n training replicas and R inference replicas:
 //   kRoundRobin    number i is served by replica i mod n. Source: spec/transfer.md 2.4; the reference's rule.
 //   kFewestBytes   the first n * floor(R / n) go round robin; the R mod n that are left go to as many replicas, those
-//                  whose busiest rank has the fewest bytes to send so far, of equal ones the lower numbers; in ascending
-//                  order of their numbers. Parameters count in the order of the engines' names, bytes are those of the
-//                  wire.
+//                  whose busiest rank has the fewest bytes to send so far, of equal ones the lower numbers; in
+//                  ascending order of their numbers. Parameters count in the order of the engines' names, bytes are
+//                  those of the wire.
 // Round robin gives what is left of every parameter to the first replicas: with 2 engines and 8 replicas six send
 // nothing. By bytes, of replicas that hold the same parameters none ever sends more than one piece more than another.
 // Both are functions of the layouts alone, so that all ranks come to the same answer.

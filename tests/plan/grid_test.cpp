@@ -21,8 +21,7 @@ bool equal(const MetaSet& a, const MetaSet& b) {
            x.offset_rank == y.offset_rank;
   };
   return std::ranges::equal(a.parameters, b.parameters, same_parameter) &&
-         std::ranges::equal(a.replicas, b.replicas, same_replica) &&
-         std::ranges::equal(a.shards, b.shards, same_shard);
+         std::ranges::equal(a.replicas, b.replicas, same_replica) && std::ranges::equal(a.shards, b.shards, same_shard);
 }
 
 // Every rank says which piece it holds, as workers report; MetaSet::add() puts the reports together.
@@ -37,11 +36,16 @@ MetaSet reported(const MetaSet& layout, const config::ModelSpec& model, std::uin
     for (const RankAxes& axes : layout.ranks) {
       ranks = std::max(ranks, (expert ? axes.ep_tp_rank : axes.tp_rank) + 1);
     }
-    ParameterCut cut{meta.name, meta.shape, meta.dtype, meta.sharding,
-                     static_cast<std::uint8_t>(config::cut_dimension(parameter->shard)), 1};
-    const bool whole = parameter->shard == config::ShardClass::kReplicated ||
-                       parameter->shard == config::ShardClass::kRouter;
-    if (!whole) cut.num_shards = parameter->max_shards > 0 ? std::min<std::uint32_t>(ranks, parameter->max_shards) : ranks;
+    ParameterCut cut{meta.name,
+                     meta.shape,
+                     meta.dtype,
+                     meta.sharding,
+                     static_cast<std::uint8_t>(config::cut_dimension(parameter->shard)),
+                     1};
+    const bool whole =
+        parameter->shard == config::ShardClass::kReplicated || parameter->shard == config::ShardClass::kRouter;
+    if (!whole)
+      cut.num_shards = parameter->max_shards > 0 ? std::min<std::uint32_t>(ranks, parameter->max_shards) : ranks;
     cut.local.extent[cut.cut] /= cut.num_shards;
     std::vector<LocalShard> holders;
     for (const RankAxes& axes : layout.ranks) {
@@ -126,10 +130,10 @@ TEST(FsdpGrid, LastShardsAreShorterOrEmpty) {
 RC_GTEST_PROP(FsdpGrid, ShardsAreTheBoxesOfADeviceMesh, ()) {
   const ParameterGrid grid = random_grid();
   for (std::uint32_t piece = 0; piece < grid.pieces(); ++piece) {
-    const MeshBox box = mesh_box(grid.shape, {{grid.tensor_pieces, piece / grid.row_pieces,
-                                               static_cast<std::int8_t>(grid.cut)},
-                                              {grid.row_pieces, piece % grid.row_pieces, 0}})
-                            .value();
+    const MeshBox box =
+        mesh_box(grid.shape, {{grid.tensor_pieces, piece / grid.row_pieces, static_cast<std::int8_t>(grid.cut)},
+                              {grid.row_pieces, piece % grid.row_pieces, 0}})
+            .value();
     const ShardMeta shard = grid.shard({0, piece});
     RC_ASSERT(shard.offset == box.offset);
     RC_ASSERT(shard.shape == box.shape);

@@ -28,8 +28,8 @@ std::optional<Grids> random_grids() {
     if (!train) return std::nullopt;
     return Grids{std::move(*train), std::move(*infer), world};
   }
-  const FsdpSizes sizes{.shards = *rc::gen::inRange(1U, 12U), .tp = random_size({1, 2, 3}),
-                        .copies = *rc::gen::inRange(1U, 4U)};
+  const FsdpSizes sizes{
+      .shards = *rc::gen::inRange(1U, 12U), .tp = random_size({1, 2, 3}), .copies = *rc::gen::inRange(1U, 4U)};
   auto train = fsdp_grids(layouts.model, sizes);
   if (!train) return std::nullopt;
   world.train_world = sizes.shards * sizes.tp * sizes.copies;
