@@ -169,8 +169,9 @@ class Prover {
       if (!held || held->shard.shape.elements() == 0) continue;
       const std::uint32_t tensor = tensor_of_[parameter];
       const auto mine = std::ranges::equal_range(ops, tensor, {}, [](const PlanOp* op) { return op->tensor; });
-      auto fault = tensor == kNone ? check_alias(parameter, *held, recv)
-                                   : check_filled({mine.begin(), mine.end()}, parameter, *held, recv);
+      auto fault = mine.empty() && is_alias(parameter)
+                       ? check_alias(parameter, *held, recv)
+                       : check_filled({mine.begin(), mine.end()}, parameter, *held, recv);
       if (fault) return fault;
     }
     return std::nullopt;
@@ -202,6 +203,12 @@ class Prover {
     const std::optional<Gap> gap = first_gap(std::move(boxes), held.shard.shape, 0);
     if (!gap) return std::nullopt;
     return fault_in(gap->kind, parameter, held.shard, *gap, recv);
+  }
+
+  // Also a name that only engines have and that nobody declared.
+  [[nodiscard]] bool is_alias(std::uint32_t parameter) const {
+    return tensor_of_[parameter] == kNone ||
+           std::ranges::find(aliases_, infer_.name_index(parameter), &config::Alias::name) != aliases_.end();
   }
 
   static Gap whole(const ShardMeta& shard) { return {Kind::kHole, {}, shard.shape.extent, {}}; }

@@ -2,7 +2,7 @@
 //
 // What is proven, for every inference rank and every shard that it holds (INV-PLAN-COVER, INV-PLAN-RANGE): each
 // operation stays inside what its two ranks hold; it moves elements to their own places in the whole tensor; and the
-// boxes that land in the shard are disjoint and fill it. A name that only engines have must be an alias whose source
+// boxes that land in the shard are disjoint and fill it. A name to which nothing is sent must be an alias whose source
 // lies in the same box on the same rank, so that what is written there is written here. Of a plan for one rank alone
 // the part of that rank is proven; a training rank sees only that its operations are well placed, not whether others
 // fill what is left.

@@ -1,6 +1,8 @@
 // Which names both sides must have before a transfer plan can be made.
 #pragma once
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -15,6 +17,8 @@ namespace areal::proto {
 struct MatchedName {
   std::uint32_t train = 0;
   std::uint32_t infer = 0;
+  // Of an alias: the engines' parameter that it stands for. Ranks that hold both in one box hold them once.
+  std::optional<std::uint32_t> stands_for = std::nullopt;
 };
 
 // The names of all parameters of a MetaSet or a GridSet, in their order. Views into `side`.
@@ -33,5 +37,30 @@ std::vector<std::string_view> names_of(const Side& side) {
 Result<std::vector<MatchedName>> match_names(std::span<const std::string_view> train,
                                              std::span<const std::string_view> infer, const NamePolicy& policy,
                                              bool strict);
+
+// `matched` with an entry for each alias that the engines have and whose source is matched; order as before.
+template <class Side>
+std::vector<MatchedName> with_aliases(std::vector<MatchedName> matched, const Side& infer,
+                                      std::span<const config::Alias> aliases) {
+  const auto parameter_of = [&infer](std::uint32_t name) -> std::optional<std::uint32_t> {
+    for (std::uint32_t i = 0; i < infer.parameters.size(); ++i) {
+      if (infer.parameters[i].name == name) return i;
+    }
+    return std::nullopt;
+  };
+  for (const config::Alias& alias : aliases) {
+    const std::optional<std::uint32_t> own = parameter_of(alias.name);
+    const std::optional<std::uint32_t> source = parameter_of(alias.source);
+    if (!own || !source) continue;
+    const auto match = std::ranges::find(matched, *source, &MatchedName::infer);
+    if (match != matched.end()) matched.push_back({match->train, *own, source});
+  }
+  if (!aliases.empty()) {
+    std::ranges::stable_sort(matched, {}, [&infer](const MatchedName& match) -> std::string_view {
+      return (*infer.names)[infer.parameters[match.infer].name];
+    });
+  }
+  return matched;
+}
 
 }  // namespace areal::proto

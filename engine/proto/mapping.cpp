@@ -6,6 +6,7 @@
 #include "engine/proto/key_contract.h"
 #include "engine/proto/operation_writer.h"
 #include "engine/proto/overlap.h"
+#include "engine/proto/shard_book.h"
 #include "engine/proto/transfer_plan.h"
 
 namespace areal::proto {
@@ -21,9 +22,11 @@ class Mapper {
         choice_(options.replicas, options.world.train_world) {
     const std::uint64_t shards = std::uint64_t{world_.engines} * infer.shards.size() + train.shards.size();
     prunes_ = options.only_rank.has_value() && shards > options.prune_above;
+    if (!options.aliases.empty()) engine_shards_.emplace(infer);
   }
 
   Status map(const MatchedName& match) {
+    stands_for_ = match.stands_for;
     const ParameterMeta& sender = train_.parameters[match.train];
     const ParameterMeta& receiver = infer_.parameters[match.infer];
     const std::string& name = infer_.name_of(receiver);
@@ -73,8 +76,15 @@ class Mapper {
     return options_.only_rank.has_value() && *options_.only_rank != send && *options_.only_rank != recv;
   }
 
+  [[nodiscard]] bool is_held_as_source(const ShardMeta& shard) const {
+    if (!stands_for_) return false;
+    const auto source = engine_shards_->find(*stands_for_, shard.global_rank);
+    return source && source->shard.shape == shard.shape && source->shard.offset == shard.offset;
+  }
+
   Status map_replica(const ReplicaMeta& replica, std::uint32_t engine, const ReplicaMeta& source) {
     for (const ShardMeta& receiver : infer_.shards_of(replica)) {
+      if (is_held_as_source(receiver)) continue;
       const std::uint32_t recv = world_.infer_rank(receiver.global_rank, engine);
       for (const ShardMeta& sender : train_.shards_of(source)) {
         const std::uint32_t send = world_.train_rank(sender.global_rank);
@@ -96,6 +106,8 @@ class Mapper {
   PlanWorld world_;
   OperationWriter writer_;
   ReplicaChoice choice_;
+  std::optional<ShardBook> engine_shards_;   // Only with aliases.
+  std::optional<std::uint32_t> stands_for_;  // Of the present match.
   bool prunes_ = false;
 };
 
@@ -119,7 +131,9 @@ Result<OperationList> mapping_operations(const MetaSet& train, const MetaSet& in
       match_names(names_of(train), names_of(infer), policy, options.strict_names);
   if (!matched) return std::move(matched).error();
   Mapper mapper(train, infer, options);
-  for (const MatchedName& match : *matched) AREAL_TRY(mapper.map(match));
+  for (const MatchedName& match : with_aliases(std::move(*matched), infer, options.aliases)) {
+    AREAL_TRY(mapper.map(match));
+  }
   return mapper.take();
 }
 

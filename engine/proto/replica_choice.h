@@ -49,6 +49,7 @@ class ReplicaChoice {
   template <class Visit>
   void each_served(std::uint32_t replica, Visit&& visit) const;
 
+  [[nodiscard]] ReplicaRule rule() const { return rule_; }
   // Bytes that each training rank has to send so far; empty for round robin, which does not count.
   [[nodiscard]] const std::vector<std::uint64_t>& load() const { return load_; }
 

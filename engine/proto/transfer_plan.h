@@ -173,6 +173,9 @@ struct PlanOptions {
   // it is built, instead of afterwards. The result is the same. Source: the reference's threshold.
   std::uint32_t prune_above = 10'000;
   ReplicaRule replicas = ReplicaRule::kRoundRobin;
+  // Engine names that stand for other tensors. A rank that holds such a name and not its source in the same box is sent
+  // the source's elements: a tied head on the last of several stages. None: it is sent nothing, as by the reference.
+  std::span<const config::Alias> aliases{};
 };
 
 // `train` covers the training world, `infer` one engine. Empty metas on either side give an empty plan. Refuses: a

@@ -24,7 +24,7 @@ RC_GTEST_PROP(Coverage, PlansOfModelLayoutsAreProven, ()) {
   const auto train = training_metas(layouts.model, layouts.train);
   const auto infer = inference_metas(layouts.model, layouts.infer);
   RC_PRE(train.has_value() && infer.has_value());
-  const auto plan = *plan_of(*train, *infer, {.world = layouts.world});
+  const auto plan = *plan_of(*train, *infer, {.world = layouts.world, .aliases = layouts.model.aliases});
   const auto fault = find_coverage_fault(*plan, ShardBook(*train), ShardBook(*infer), layouts.model.aliases);
   RC_ASSERT((fault ? to_text(*fault) : "proven") == "proven");
 }
@@ -93,26 +93,30 @@ TEST(Coverage, PartOfOneRankIsProvenAlone) {
   }
 }
 
-// An engine that serves a name of its own must hold the same elements under a name that is written.
-TEST(Coverage, AliasesNeedTheirSourceOnTheSameRank) {
-  const config::ModelSpec model = config::qwen3_moe_model([] {
-                                    config::ModelDims dims = config::tiny_dims();
-                                    dims.tied_embedding = true;
-                                    return dims;
-                                  }())
-                                      .value();
+config::ModelSpec tied_model() {
+  config::ModelDims dims = config::tiny_dims();
+  dims.tied_embedding = true;
+  return config::qwen3_moe_model(dims).value();
+}
+
+// An engine that serves a name of its own must hold the same elements under a name that is written, or be sent them.
+TEST(Coverage, AliasesNeedTheirSourceOnTheSameRankOrOperations) {
+  const config::ModelSpec model = tied_model();
   ASSERT_EQ(model.aliases.size(), 1U);
-  const auto fault_with = [&](const config::ParallelStrategy& infer_sizes, std::span<const config::Alias> aliases) {
+  using Aliases = std::span<const config::Alias>;
+  const auto after = [&](const config::ParallelStrategy& sizes, Aliases sent, Aliases known) {
     const MetaSet train = training_metas(model, {}).value();
-    const MetaSet infer = inference_metas(model, infer_sizes).value();
-    const auto plan = *plan_of(train, infer, {.world = {infer_sizes.tp * infer_sizes.pp, 1, 1}});
-    return find_coverage_fault(*plan, ShardBook(train), ShardBook(infer), aliases);
+    const MetaSet infer = inference_metas(model, sizes).value();
+    const auto plan = *plan_of(train, infer, {.world = {sizes.tp * sizes.pp, 1, 1}, .aliases = sent});
+    const auto fault = find_coverage_fault(*plan, ShardBook(train), ShardBook(infer), known);
+    return fault ? to_text(*fault) : "proven";
   };
-  EXPECT_FALSE(fault_with({.tp = 2}, model.aliases).has_value());
-  const auto unknown = fault_with({.tp = 2}, {});
-  ASSERT_TRUE(unknown.has_value());
-  EXPECT_EQ(unknown->kind, Kind::kNoSource);
-  EXPECT_EQ(unknown->tensor, "lm_head.weight");
+  EXPECT_EQ(after({.tp = 2}, {}, model.aliases), "proven");
+  EXPECT_EQ(after({.tp = 2}, model.aliases, model.aliases), "proven");
+  EXPECT_EQ(after({.tp = 2}, {}, {}), "no_source: lm_head.weight[0..32, 0..32] of rank 0");
+  // The head of several stages lies far from its source.
+  EXPECT_EQ(after({.pp = 2}, {}, model.aliases), "no_source: lm_head.weight[0..64, 0..32] of rank 1");
+  EXPECT_EQ(after({.pp = 2}, model.aliases, model.aliases), "proven");
 }
 
 }  // namespace

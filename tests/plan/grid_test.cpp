@@ -30,7 +30,8 @@ MetaSet reported(const MetaSet& layout, const config::ModelSpec& model, std::uin
   MetaSet metas;
   const std::uint32_t stages = layout.ranks.back().pp_rank + 1;
   for (const ParameterMeta& meta : layout.parameters) {
-    const config::Parameter* parameter = model.find(meta.name);
+    const bool is_alias = model.find(meta.name) == nullptr;
+    const config::Parameter* parameter = model.find(is_alias ? model.aliases[0].source : meta.name);
     const bool expert = config::is_expert(parameter->shard);
     std::uint32_t ranks = 1;  // Tensor ranks of the parameter's kind.
     for (const RankAxes& axes : layout.ranks) {
@@ -49,7 +50,7 @@ MetaSet reported(const MetaSet& layout, const config::ModelSpec& model, std::uin
     cut.local.extent[cut.cut] /= cut.num_shards;
     std::vector<LocalShard> holders;
     for (const RankAxes& axes : layout.ranks) {
-      if (axes.pp_rank != stage_of(*parameter, model.dims, stages)) continue;
+      if (axes.pp_rank != (is_alias ? stages - 1 : stage_of(*parameter, model.dims, stages))) continue;
       if (expert && axes.ep_rank != parameter->expert / experts_per_owner) continue;
       const std::uint32_t at = expert ? axes.ep_tp_rank : axes.tp_rank;
       holders.push_back({axes.global_rank, at / (ranks / cut.num_shards)});

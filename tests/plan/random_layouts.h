@@ -87,7 +87,9 @@ inline ModelLayouts random_model_layouts() {
   if (stage % (layouts.train.ep * layouts.train.etp) != 0) layouts.train.ep = layouts.train.etp = 1;
   layouts.infer = {.dp = random_size({1, 2, 3, 5}), .tp = random_size({1, 2, 4}), .pp = random_size({1, 2})};
   if (layouts.infer.tp % 2 == 0) layouts.infer.ep = random_size({1, 2});
-  layouts.model = config::model_by_name("tiny").value();
+  config::ModelDims dims = config::tiny_dims();
+  dims.tied_embedding = *rc::gen::arbitrary<bool>();
+  layouts.model = config::qwen3_moe_model(dims).value();
   const std::uint32_t instance = layouts.infer.tp * layouts.infer.pp;
   layouts.world = {layouts.infer.dp * instance, layouts.train.world_size(), layouts.infer.dp};
   return layouts;

@@ -15,6 +15,7 @@ struct Grids {
   GridSet train;
   GridSet infer;
   PlanWorld world;
+  std::vector<config::Alias> aliases;
 };
 
 // Megatron or fully sharded on the training side; uneven rows if the latter.
@@ -26,14 +27,14 @@ std::optional<Grids> random_grids() {
   if (*rc::gen::arbitrary<bool>()) {
     auto train = training_grids(layouts.model, layouts.train);
     if (!train) return std::nullopt;
-    return Grids{std::move(*train), std::move(*infer), world};
+    return Grids{std::move(*train), std::move(*infer), world, layouts.model.aliases};
   }
   const FsdpSizes sizes{
       .shards = *rc::gen::inRange(1U, 12U), .tp = random_size({1, 2, 3}), .copies = *rc::gen::inRange(1U, 4U)};
   auto train = fsdp_grids(layouts.model, sizes);
   if (!train) return std::nullopt;
   world.train_world = sizes.shards * sizes.tp * sizes.copies;
-  return Grids{std::move(*train), std::move(*infer), world};
+  return Grids{std::move(*train), std::move(*infer), world, layouts.model.aliases};
 }
 
 RC_GTEST_PROP(RankPlan, EveryRankComesToItsPartOfTheWholePlan, ()) {
@@ -41,18 +42,19 @@ RC_GTEST_PROP(RankPlan, EveryRankComesToItsPartOfTheWholePlan, ()) {
   RC_PRE(grids.has_value());
   const auto rule = *rc::gen::element(ReplicaRule::kRoundRobin, ReplicaRule::kFewestBytes);
   const RenamePolicy names;
+  const std::span<const config::Alias> aliases = grids->aliases;
   const auto whole = *build_transfer_plan(metas_of(grids->train), metas_of(grids->infer),
-                                          {.world = grids->world, .replicas = rule}, names);
+                                          {.world = grids->world, .replicas = rule, .aliases = aliases}, names);
   DigestSum sent;
   DigestSum received;
   for (std::uint32_t rank = 0; rank < grids->world.world(); ++rank) {
-    const auto part = build_rank_plan(grids->train, grids->infer,
-                                      {.world = grids->world, .only_rank = rank, .replicas = rule}, names);
+    const PlanOptions options{.world = grids->world, .only_rank = rank, .replicas = rule, .aliases = aliases};
+    const auto part = build_rank_plan(grids->train, grids->infer, options, names);
     RC_ASSERT(part.has_value());
     RC_ASSERT((*part)->rank(rank).stable_hash() == whole->rank(rank).stable_hash());
     RC_ASSERT((*part)->ops.size() == whole->rank(rank).stats().ops);
     (grids->world.is_training(rank) ? sent : received).add(digest_share((*part)->rank(rank)).total);
-    RC_ASSERT(!find_coverage_fault(**part, ShardBook(grids->train), ShardBook(grids->infer)).has_value());
+    RC_ASSERT(!find_coverage_fault(**part, ShardBook(grids->train), ShardBook(grids->infer), aliases).has_value());
   }
   RC_ASSERT(digest_of_shares(grids->world, sent) == plan_digest(*whole));
   RC_ASSERT(digest_of_shares(grids->world, received) == plan_digest(*whole));
@@ -70,8 +72,8 @@ RC_GTEST_PROP(RankPlan, UnevenFullyShardedLayoutsAreProven, ()) {
   world.train_world = train->world;
   const MetaSet train_metas = metas_of(*train);
   const MetaSet infer_metas = metas_of(*infer);
-  const auto plan = *plan_of(train_metas, infer_metas, {.world = world});
-  const auto fault = find_coverage_fault(*plan, ShardBook(train_metas), ShardBook(infer_metas));
+  const auto plan = *plan_of(train_metas, infer_metas, {.world = world, .aliases = layouts.model.aliases});
+  const auto fault = find_coverage_fault(*plan, ShardBook(train_metas), ShardBook(infer_metas), layouts.model.aliases);
   RC_ASSERT((fault ? to_text(*fault) : "proven") == "proven");
 }
 

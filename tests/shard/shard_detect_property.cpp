@@ -26,16 +26,15 @@ config::ModelSpec random_model() {
 }
 
 Result<TrainedWorld> random_world(const config::ModelSpec& model) {
-  config::ParallelStrategy train{.dp = one_of({1, 2, 3}), .tp = one_of({1, 2, 4}), .pp = one_of({1, 2}),
-                                 .cp = one_of({1, 2})};
+  config::ParallelStrategy train{
+      .dp = one_of({1, 2, 3}), .tp = one_of({1, 2, 4}), .pp = one_of({1, 2}), .cp = one_of({1, 2})};
   const std::uint32_t stage = train.world_size() / train.pp;
   train.ep = one_of({1, 2});
   train.etp = one_of({1, 2});
   if (stage % (train.ep * train.etp) != 0) train.ep = train.etp = 1;
   config::ParallelStrategy infer{.dp = one_of({1, 2}), .tp = one_of({1, 2, 4}), .pp = one_of({1, 2})};
   if (infer.tp > 1) infer.ep = one_of({1, 2});
-  const proto::FsdpSizes sizes{.shards = *rc::gen::inRange(1U, 7U), .tp = one_of({1, 2}),
-                               .copies = one_of({1, 2})};
+  const proto::FsdpSizes sizes{.shards = *rc::gen::inRange(1U, 7U), .tp = one_of({1, 2}), .copies = one_of({1, 2})};
   return TrainedWorld::make(model, train, *rc::gen::arbitrary<bool>() ? &sizes : nullptr, infer);
 }
 
@@ -110,9 +109,9 @@ RC_GTEST_PROP(ShardDetect, OwnerSlicesReachEveryElementOnce, (std::uint64_t seed
       const auto place = grid.place_of(local);
       if (!place) continue;
       const bool is_alias = world->layout.model.find(grid.name) == nullptr;
-      const auto source = std::ranges::find(world->infer.parameters,
-                                            is_alias ? world->layout.model.aliases[0].source : grid.name,
-                                            &proto::ParameterGrid::name);
+      const auto source =
+          std::ranges::find(world->infer.parameters, is_alias ? world->layout.model.aliases[0].source : grid.name,
+                            &proto::ParameterGrid::name);
       // An alias beside its source is written with it.
       if (!is_alias || !source->place_of(local).has_value()) held += grid.shard(*place).shape.elements();
     }
@@ -135,8 +134,8 @@ RC_GTEST_PROP(ShardDetect, EachRankComesToItsOwnSlices, ()) {
       if (slice.send == rank || slice.recv == rank) wanted.push_back(slice);
     }
     const auto same = [](const OwnerSlice& a, const OwnerSlice& b) {
-      return a.core == b.core && a.part == b.part && a.piece == b.piece && a.owner == b.owner &&
-             a.target == b.target && a.send == b.send && a.recv == b.recv && a.begin == b.begin && a.end == b.end;
+      return a.core == b.core && a.part == b.part && a.piece == b.piece && a.owner == b.owner && a.target == b.target &&
+             a.send == b.send && a.recv == b.recv && a.begin == b.begin && a.end == b.end;
     };
     RC_ASSERT(std::ranges::equal(mine, wanted, same));
     if (!world->world.is_training(rank)) continue;

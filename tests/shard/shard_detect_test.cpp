@@ -46,12 +46,11 @@ TEST(ShardDetect, TiedHeadOnAnotherStageGetsItsSourcesChanges) {
   world.train({.learning_rate = 3e-4}, 5, 7);
   const auto received = world.by_shards(proven_rule(world.proven), world.slices());
   const auto index_of = [&](std::string_view name) {
-    return static_cast<std::uint32_t>(
-        std::ranges::find(world.infer.parameters, name,
-                          [&](const proto::ParameterGrid& grid) -> std::string_view {
-                            return (*world.infer.names)[grid.name];
-                          }) -
-        world.infer.parameters.begin());
+    return static_cast<std::uint32_t>(std::ranges::find(world.infer.parameters, name,
+                                                        [&](const proto::ParameterGrid& grid) -> std::string_view {
+                                                          return (*world.infer.names)[grid.name];
+                                                        }) -
+                                      world.infer.parameters.begin());
   };
   const auto of_name = [&](std::uint32_t rank, std::string_view name) {
     std::vector<std::pair<std::int32_t, std::uint32_t>> updates;
@@ -125,7 +124,8 @@ TEST(ShardDetect, WhatDoesNotFitIsRefused) {
   const auto world = TrainedWorld::make(small_model(false), {.dp = 2}, nullptr, {.tp = 2}).value();
   std::vector<OwnerSlice> slices = world.slices();
   const OwnerSlice first = slices.front();
-  std::erase_if(slices, [&](const OwnerSlice& slice) { return slice.core != first.core || slice.owner != first.owner; });
+  std::erase_if(slices,
+                [&](const OwnerSlice& slice) { return slice.core != first.core || slice.owner != first.owner; });
   const std::uint64_t owned = world.layout.tensors[first.core].owned(first.owner).size();
   const std::vector<std::uint32_t> visible(owned, 0);
   const OwnedState state{{}, {}, {}, visible};

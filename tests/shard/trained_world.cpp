@@ -189,9 +189,8 @@ void TrainedWorld::mask(const CoreTensor& tensor, std::vector<std::vector<std::u
   const config::ModelDims& dims = layout.model.dims;
   const proto::Views views =
       is_sharded ? proto::Views{proto::row_view(tensor.name, whole, 0, whole.extent[0])}
-                 : proto::megatron_to_checkpoint(tensor.name, whole,
-                                                 {dims.heads, dims.kv_heads, dims.hidden, dims.head_dim},
-                                                 dims.experts > 0)
+                 : proto::megatron_to_checkpoint(
+                       tensor.name, whole, {dims.heads, dims.kv_heads, dims.hidden, dims.head_dim}, dims.experts > 0)
                        .value();
   for (const proto::TensorView& view : views) {
     const config::Parameter* parameter = layout.model.find(view.name);
@@ -284,8 +283,8 @@ std::vector<Received> TrainedWorld::truth() const {
         const std::uint32_t now = bits_in(values.after[flat], parameter->storage);
         if (bits_in(values.before[flat], parameter->storage) == now) continue;
         // Through the storage dtype: what training ranks do not show cannot be sent.
-        const float shown = parameter->storage == DType::kBf16 ? from_bf16(static_cast<std::uint16_t>(now))
-                                                               : std::bit_cast<float>(now);
+        const float shown =
+            parameter->storage == DType::kBf16 ? from_bf16(static_cast<std::uint16_t>(now)) : std::bit_cast<float>(now);
         const std::uint32_t sent = bits_in(shown, grid.dtype);
         changed[rank].emplace(std::pair(target, static_cast<std::int32_t>(i)), sent);
       }

@@ -70,7 +70,8 @@ std::optional<std::string> core_name(const ModelSpec& model, const Parameter& pa
 
 // How often as many rows as the first checkpoint tensor has there are in its core tensor's piece.
 std::uint32_t rows_of_piece(std::string_view core, std::uint32_t rows, const config::ModelDims& dims) {
-  if (core.find("linear_qkv.weight") != std::string_view::npos) return rows / dims.heads * (dims.heads + 2 * dims.kv_heads);
+  if (core.find("linear_qkv.weight") != std::string_view::npos)
+    return rows / dims.heads * (dims.heads + 2 * dims.kv_heads);
   if (core.find("linear_fc1.weight") != std::string_view::npos) return 2 * rows;
   return rows;
 }
@@ -86,8 +87,8 @@ Result<CoreTensor> core_tensor(const ModelSpec& model, const Parameter& paramete
   CoreTensor tensor;
   tensor.name = std::move(name);
   tensor.piece = grid.shard({0, 0}).shape;
-  tensor.piece.extent[0] = rows_of_piece(tensor.name, parameter.shape.extent[0], model.dims) /
-                           (grid.cut == 0 ? grid.tensor_pieces : 1);
+  tensor.piece.extent[0] =
+      rows_of_piece(tensor.name, parameter.shape.extent[0], model.dims) / (grid.cut == 0 ? grid.tensor_pieces : 1);
   tensor.cut = grid.cut;
   tensor.ranks = owners_of(grid);
   // A tensor rank's piece looks like a whole tensor of a model with fewer heads.
@@ -98,8 +99,7 @@ Result<CoreTensor> core_tensor(const ModelSpec& model, const Parameter& paramete
   }
   const proto::MegatronConfig sizes{std::max(1U, model.dims.heads / pieces), std::max(1U, model.dims.kv_heads / pieces),
                                     model.dims.hidden, model.dims.head_dim};
-  Result<proto::Views> views =
-      proto::megatron_to_checkpoint(tensor.name, tensor.piece, sizes, model.dims.experts > 0);
+  Result<proto::Views> views = proto::megatron_to_checkpoint(tensor.name, tensor.piece, sizes, model.dims.experts > 0);
   if (!views) return std::move(views).error();
   std::uint64_t elements = 0;
   for (proto::TensorView& view : *views) {
@@ -174,8 +174,8 @@ Result<CoreLayout> fsdp_core_layout(const ModelSpec& model, const proto::FsdpSiz
     tensor.cut = grid.cut;
     tensor.ranks = grid;
     tensor.unit = std::max<std::uint64_t>(1, proto::row_size(tensor.piece));
-    tensor.parts.push_back({static_cast<std::uint32_t>(i),
-                            proto::row_view(tensor.name, tensor.piece, 0, tensor.piece.extent[0])});
+    tensor.parts.push_back(
+        {static_cast<std::uint32_t>(i), proto::row_view(tensor.name, tensor.piece, 0, tensor.piece.extent[0])});
     layout.tensors.push_back(std::move(tensor));
   }
   return layout;

@@ -102,10 +102,9 @@ class SliceFinder {
     const std::uint64_t last_flat = source_index(view, flat_index(slice.shape, last));
     for (std::uint32_t owner = tensor.owner_of(first_flat); owner <= tensor.owner_of(last_flat); ++owner) {
       if (tensor.owned(owner).size() == 0) continue;
-      const std::uint32_t send =
-          world_.train_rank(tensor.ranks.rank_of({from, piece * tensor.owners() + owner}));
-      const bool is_foreign = options_.only_rank.has_value() && world_.is_training(*options_.only_rank) &&
-                              *options_.only_rank != send;
+      const std::uint32_t send = world_.train_rank(tensor.ranks.rank_of({from, piece * tensor.owners() + owner}));
+      const bool is_foreign =
+          options_.only_rank.has_value() && world_.is_training(*options_.only_rank) && *options_.only_rank != send;
       if (is_foreign) continue;
       OwnerSlice made;
       made.core = core_;
@@ -146,8 +145,9 @@ Status check_sizes(const CoreLayout& layout, const GridSet& infer, const proto::
   }
   for (const ParameterGrid& grid : infer.parameters) {
     if (grid.shard({0, 0}).shape.elements() < kIndexLimit) continue;
-    return Error{Errc::kInvalid, fmt::format("a shard of {} has 2**31 or more elements: its indices would overflow int32",
-                                             (*infer.names)[grid.name])};
+    return Error{Errc::kInvalid,
+                 fmt::format("a shard of {} has 2**31 or more elements: its indices would overflow int32",
+                             (*infer.names)[grid.name])};
   }
   return Unit{};
 }
@@ -157,8 +157,7 @@ Result<std::vector<std::vector<std::uint32_t>>> targets_of(const CoreLayout& lay
                                                            const proto::NamePolicy& policy) {
   std::vector<std::string_view> ours;
   for (const config::Parameter& parameter : layout.model.parameters) ours.push_back(layout.model.name_of(parameter));
-  Result<std::vector<proto::MatchedName>> matched =
-      proto::match_names(ours, proto::names_of(infer), policy, false);
+  Result<std::vector<proto::MatchedName>> matched = proto::match_names(ours, proto::names_of(infer), policy, false);
   if (!matched) return std::move(matched).error();
   std::vector<std::vector<std::uint32_t>> targets(ours.size());
   for (const proto::MatchedName& match : *matched) targets[match.train].push_back(match.infer);
@@ -195,8 +194,7 @@ Result<std::vector<OwnerSlice>> owner_slices(const CoreLayout& layout, const Gri
   return slices;
 }
 
-std::span<const OwnerSlice> slices_between(std::span<const OwnerSlice> slices, std::uint32_t send,
-                                           std::uint32_t recv) {
+std::span<const OwnerSlice> slices_between(std::span<const OwnerSlice> slices, std::uint32_t send, std::uint32_t recv) {
   const auto found = std::ranges::equal_range(slices, std::pair(send, recv), {}, [](const OwnerSlice& slice) {
     return std::pair<std::uint32_t, std::uint32_t>(slice.send, slice.recv);
   });

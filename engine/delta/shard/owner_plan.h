@@ -22,9 +22,9 @@
 namespace areal::delta {
 
 struct OwnerSlice {
-  std::uint32_t core = 0;    // Index into CoreLayout::tensors.
-  std::uint32_t part = 0;    // Index into its parts.
-  std::uint32_t piece = 0;   // Tensor piece.
+  std::uint32_t core = 0;   // Index into CoreLayout::tensors.
+  std::uint32_t part = 0;   // Index into its parts.
+  std::uint32_t piece = 0;  // Tensor piece.
   std::uint32_t owner = 0;
   std::uint32_t target = 0;  // Index into the engines' parameters.
   proto::TransferRank send = 0;

@@ -28,8 +28,7 @@ bool changed_by_margin(const OwnedState& state, std::size_t i, const ShardRule& 
 }
 
 bool changed_by_proof(const OwnedState& state, std::size_t i, const ShardRule& rule) {
-  const ProvenInterval interval =
-      proven_interval(rule.proven, state.weights[i], state.exp_avg[i], state.exp_avg_sq[i]);
+  const ProvenInterval interval = proven_interval(rule.proven, state.weights[i], state.exp_avg[i], state.exp_avg_sq[i]);
   if (state.storage == DType::kF32) {
     // Only an interval of one weight proves that it has its bits still.
     const bool is_known = interval.radius == 0.0F && interval.back == 0.0F;
@@ -79,7 +78,8 @@ Status check_slices(const CoreLayout& layout, std::span<const OwnerSlice> slices
       return Error{Errc::kInvalid, fmt::format("a slice of part {} of core tensor {}", slice.part, slice.core)};
     }
     if (!is_castable(state.storage, slice.wire)) {
-      return Error{Errc::kUnsupported, fmt::format("no cast from {} to {}", to_text(state.storage), to_text(slice.wire))};
+      return Error{Errc::kUnsupported,
+                   fmt::format("no cast from {} to {}", to_text(state.storage), to_text(slice.wire))};
     }
   }
   return Unit{};
@@ -122,8 +122,8 @@ Result<std::vector<SparsePatch>> route_changes(const CoreLayout& layout, std::sp
   const CoreTensor& tensor = layout.tensors[slices.front().core];
   const FlatRange owned = tensor.owned(slices.front().owner);
   if (state.visible.size() != owned.size() || (!changed.empty() && changed.back() >= owned.size())) {
-    return Error{Errc::kInvalid, fmt::format("state of {} elements for an owned range of {}", state.visible.size(),
-                                             owned.size())};
+    return Error{Errc::kInvalid,
+                 fmt::format("state of {} elements for an owned range of {}", state.visible.size(), owned.size())};
   }
   for (std::uint32_t part_index = 0; part_index < tensor.parts.size(); ++part_index) {
     std::vector<std::size_t> mine;

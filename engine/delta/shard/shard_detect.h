@@ -55,10 +55,10 @@ Result<std::vector<SparsePatch>> route_changes(const CoreLayout& layout, std::sp
 
 // What crosses the wire for a delta, either way.
 struct DeltaTraffic {
-  std::uint64_t updates = 0;       // Elements times receivers.
-  std::uint64_t data_bytes = 0;    // Indices and values.
-  std::uint64_t count_bytes = 0;   // One int32 a slice.
-  std::uint64_t status_bytes = 0;  // Status words that one copy reduces.
+  std::uint64_t updates = 0;        // Elements times receivers.
+  std::uint64_t data_bytes = 0;     // Indices and values.
+  std::uint64_t count_bytes = 0;    // One int32 a slice.
+  std::uint64_t status_bytes = 0;   // Status words that one copy reduces.
   std::uint64_t reduced_bytes = 0;  // fp32 corrections that one copy reduces; none if shards detect alone.
 };
 // Of patches that route_changes() made of `slices`, by all owners of one core tensor.
