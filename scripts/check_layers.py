@@ -23,6 +23,7 @@ MAY_INCLUDE = {
     "engine/delta/wire": ["engine/base", "engine/delta"],
     "engine/delta/cpu": ["engine/base", "engine/port", "engine/delta", "engine/delta/wire"],
     "engine/delta/cuda": ["engine/base", "engine/delta", "engine/delta/wire"],
+    "engine/delta/shard": ["engine/base", "engine/delta", "engine/config", "engine/proto"],
     "engine/algo": ["engine/base", "engine/port"],
     "engine/config": ["engine/base", "engine/port"],
     "engine/proto": BELOW_PROTO,

@@ -20,12 +20,10 @@ struct NamedParameter {
 };
 
 template <class NameOf>
-std::vector<NamedParameter> sorted_names(const MetaSet& metas, NameOf name_of) {
+std::vector<NamedParameter> sorted_names(std::span<const std::string_view> names, NameOf name_of) {
   std::vector<NamedParameter> list;
-  list.reserve(metas.parameters.size());
-  for (std::uint32_t i = 0; i < metas.parameters.size(); ++i) {
-    list.push_back({name_of(metas.name_of(metas.parameters[i])), i});
-  }
+  list.reserve(names.size());
+  for (std::uint32_t i = 0; i < names.size(); ++i) list.push_back({name_of(names[i]), i});
   if (!std::ranges::is_sorted(list, {}, &NamedParameter::name)) {
     std::ranges::stable_sort(list, {}, &NamedParameter::name);
   }
@@ -61,7 +59,8 @@ bool has_repeat(const std::vector<NamedParameter>& list) {
 
 }  // namespace
 
-Result<std::vector<MatchedName>> match_names(const MetaSet& train, const MetaSet& infer, const NamePolicy& policy,
+Result<std::vector<MatchedName>> match_names(std::span<const std::string_view> train,
+                                             std::span<const std::string_view> infer, const NamePolicy& policy,
                                              bool strict) {
   const auto ours = sorted_names(train, [&policy](std::string_view name) { return policy.engine_name(name); });
   const auto theirs = sorted_names(infer, [](std::string_view name) { return name; });

@@ -1,70 +1,32 @@
 // Finds the operations of a plan in the reference's global order.
 #include <fmt/format.h>
 
-#include <array>
 #include <utility>
 
 #include "engine/proto/key_contract.h"
+#include "engine/proto/operation_writer.h"
 #include "engine/proto/overlap.h"
+#include "engine/proto/shard_book.h"
 #include "engine/proto/transfer_plan.h"
 
 namespace areal::proto {
 namespace {
 
-// Gives equal boxes one number: open addressing over a power of two of places.
-class RegionTable {
- public:
-  explicit RegionTable(std::vector<Region>& regions) : regions_(regions), places_(1024, kEmpty) {}
-
-  std::uint32_t intern(const Region& region) {
-    std::size_t place = hash(region) & (places_.size() - 1);
-    while (places_[place] != kEmpty) {
-      if (regions_[places_[place]] == region) return places_[place];
-      place = (place + 1) & (places_.size() - 1);
-    }
-    const auto index = static_cast<std::uint32_t>(regions_.size());
-    places_[place] = index;
-    regions_.push_back(region);
-    if (regions_.size() * 2 > places_.size()) grow();
-    return index;
-  }
-
- private:
-  static constexpr std::uint32_t kEmpty = 0xFFFFFFFF;
-
-  static std::size_t hash(const Region& region) {
-    std::array<std::uint64_t, 5> words{};
-    for (std::size_t i = 0; i < kMaxTensorRank; ++i) {
-      words[i] = region.send_offset[i] | (std::uint64_t{region.recv_offset[i]} << 32);
-    }
-    words[3] = region.extent.extent[0] | (std::uint64_t{region.extent.extent[1]} << 32);
-    words[4] = region.extent.extent[2] | (std::uint64_t{region.extent.rank} << 32);
-    return hash_words(words).low;
-  }
-
-  void grow() {
-    std::vector<std::uint32_t> larger(places_.size() * 2, kEmpty);
-    for (std::uint32_t i = 0; i < regions_.size(); ++i) {
-      std::size_t place = hash(regions_[i]) & (larger.size() - 1);
-      while (larger[place] != kEmpty) place = (place + 1) & (larger.size() - 1);
-      larger[place] = i;
-    }
-    places_ = std::move(larger);
-  }
-
-  std::vector<Region>& regions_;
-  std::vector<std::uint32_t> places_;
-};
-
 class Mapper {
  public:
   Mapper(const MetaSet& train, const MetaSet& infer, const PlanOptions& options)
-      : train_(train), infer_(infer), options_(options), world_(options.world), table_(list_.regions) {
+      : train_(train),
+        infer_(infer),
+        options_(options),
+        world_(options.world),
+        choice_(options.replicas, options.world.train_world) {
     const std::uint64_t shards = std::uint64_t{world_.engines} * infer.shards.size() + train.shards.size();
     prunes_ = options.only_rank.has_value() && shards > options.prune_above;
+    if (!options.aliases.empty()) engine_shards_.emplace(infer);
   }
 
   Status map(const MatchedName& match) {
+    stands_for_ = match.stands_for;
     const ParameterMeta& sender = train_.parameters[match.train];
     const ParameterMeta& receiver = infer_.parameters[match.infer];
     const std::string& name = infer_.name_of(receiver);
@@ -74,17 +36,23 @@ class Mapper {
     AREAL_TRY(check_shards(train_, sender, world_.train_world, name));
     AREAL_TRY(check_shards(infer_, receiver, world_.instance(), name));
     const auto senders = train_.replicas_of(sender);
-    std::size_t number = 0;
+    choice_.next({sender.replica_count, std::uint64_t{world_.engines} * receiver.replica_count},
+                 [&](std::uint32_t replica, auto&& visit) {
+                   for (const ShardMeta& shard : train_.shards_of(senders[replica])) {
+                     visit(shard.global_rank, shard.shape.elements() * size_of(receiver.dtype));
+                   }
+                 });
+    writer_.begin({sender.name, receiver.name, sender.dtype, receiver.dtype, hash_text(name)});
+    std::uint64_t number = 0;
     for (std::uint32_t engine = 0; engine < world_.engines; ++engine) {
       for (const ReplicaMeta& replica : infer_.replicas_of(receiver)) {
-        AREAL_TRY(map_replica(replica, engine, senders[number++ % senders.size()]));
+        AREAL_TRY(map_replica(replica, engine, senders[choice_.replica_of(number++)]));
       }
     }
-    list_.tensors.push_back({sender.name, receiver.name, sender.dtype, receiver.dtype, hash_text(name)});
     return Unit{};
   }
 
-  OperationList take() { return std::move(list_); }
+  OperationList take() { return writer_.take(); }
 
  private:
   static Status check_shards(const MetaSet& metas, const ParameterMeta& parameter, std::uint32_t world,
@@ -108,8 +76,15 @@ class Mapper {
     return options_.only_rank.has_value() && *options_.only_rank != send && *options_.only_rank != recv;
   }
 
+  [[nodiscard]] bool is_held_as_source(const ShardMeta& shard) const {
+    if (!stands_for_) return false;
+    const auto source = engine_shards_->find(*stands_for_, shard.global_rank);
+    return source && source->shard.shape == shard.shape && source->shard.offset == shard.offset;
+  }
+
   Status map_replica(const ReplicaMeta& replica, std::uint32_t engine, const ReplicaMeta& source) {
     for (const ShardMeta& receiver : infer_.shards_of(replica)) {
+      if (is_held_as_source(receiver)) continue;
       const std::uint32_t recv = world_.infer_rank(receiver.global_rank, engine);
       for (const ShardMeta& sender : train_.shards_of(source)) {
         const std::uint32_t send = world_.train_rank(sender.global_rank);
@@ -119,28 +94,20 @@ class Mapper {
                                                    sender.shape.rank, receiver.shape.rank)};
         }
         const std::optional<Region> region = overlap_of(sender, receiver);
-        if (region.has_value() && !is_foreign(send, recv)) add(send, recv, *region);
+        if (region.has_value() && !is_foreign(send, recv)) writer_.add(send, recv, *region);
       }
     }
     return Unit{};
-  }
-
-  void add(std::uint32_t send, std::uint32_t recv, const Region& region) {
-    PlanOp op;
-    op.tensor = static_cast<std::uint32_t>(list_.tensors.size());
-    op.region = table_.intern(region);
-    op.send = static_cast<TransferRank>(send);
-    op.recv = static_cast<TransferRank>(recv);
-    op.elements = region.extent.elements();
-    list_.ops.push_back(op);
   }
 
   const MetaSet& train_;
   const MetaSet& infer_;
   const PlanOptions& options_;
   PlanWorld world_;
-  OperationList list_;
-  RegionTable table_;
+  OperationWriter writer_;
+  ReplicaChoice choice_;
+  std::optional<ShardBook> engine_shards_;   // Only with aliases.
+  std::optional<std::uint32_t> stands_for_;  // Of the present match.
   bool prunes_ = false;
 };
 
@@ -160,16 +127,14 @@ Result<OperationList> mapping_operations(const MetaSet& train, const MetaSet& in
                                          const NamePolicy& policy) {
   AREAL_TRY(check_world(options.world));
   if (train.parameters.empty() || infer.parameters.empty()) return OperationList{};
-  Result<std::vector<MatchedName>> matched = match_names(train, infer, policy, options.strict_names);
+  Result<std::vector<MatchedName>> matched =
+      match_names(names_of(train), names_of(infer), policy, options.strict_names);
   if (!matched) return std::move(matched).error();
   Mapper mapper(train, infer, options);
-  for (const MatchedName& match : *matched) AREAL_TRY(mapper.map(match));
-  OperationList list = mapper.take();
-  for (PlanOp& op : list.ops) {
-    op.wire = list.tensors[op.tensor].wire;
-    op.storage = list.tensors[op.tensor].storage;
+  for (const MatchedName& match : with_aliases(std::move(*matched), infer, options.aliases)) {
+    AREAL_TRY(mapper.map(match));
   }
-  return list;
+  return mapper.take();
 }
 
 }  // namespace areal::proto

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/base/fields.h"
+#include "engine/proto/plan_digest.h"
 
 namespace areal::proto {
 namespace {
@@ -17,18 +18,31 @@ Digest128 roll(const Digest128& chain, const PlanTensor& tensor, const PlanOp& o
   return hash_words(words);
 }
 
-// How often each (sender, receiver) occurs, then where its operations start.
+// How often each (sender, receiver) occurs, then where its operations start. Of one rank's part only its own pairs.
 class PairIndex {
  public:
-  explicit PairIndex(const PlanWorld& world)
-      : world_(world), places_(std::size_t{world.train_world} * world.infer_world, 0) {}
-
-  std::uint32_t& of(const PlanOp& op) {
-    return places_[std::size_t{op.send - world_.infer_world} * world_.infer_world + op.recv];
+  explicit PairIndex(const TransferPlan& plan)
+      : senders_{plan.world.infer_world, plan.world.world()}, receivers_{0, plan.world.infer_world} {
+    if (plan.only_rank.has_value()) {
+      (plan.world.is_training(*plan.only_rank) ? senders_ : receivers_) = {*plan.only_rank, *plan.only_rank + 1};
+    }
+    places_.assign(std::size_t{senders_.end - senders_.begin} * (receivers_.end - receivers_.begin), 0);
   }
 
+  std::uint32_t& of(std::uint32_t send, std::uint32_t recv) {
+    return places_[std::size_t{send - senders_.begin} * (receivers_.end - receivers_.begin) + recv - receivers_.begin];
+  }
+
+  struct Ranks {
+    std::uint32_t begin = 0;
+    std::uint32_t end = 0;
+  };
+  [[nodiscard]] Ranks senders() const { return senders_; }
+  [[nodiscard]] Ranks receivers() const { return receivers_; }
+
  private:
-  PlanWorld world_;
+  Ranks senders_;
+  Ranks receivers_;
   std::vector<std::uint32_t> places_;
 };
 
@@ -62,19 +76,16 @@ void total_up(PeerList& list, std::span<PlanOp> ops, const std::vector<PlanTenso
 void group_operations(OperationList list, TransferPlan& plan) {
   plan.tensors = std::move(list.tensors);
   plan.regions = std::move(list.regions);
-  PairIndex index(plan.world);
-  for (const PlanOp& op : list.ops) ++index.of(op);
+  PairIndex index(plan);
+  for (const PlanOp& op : list.ops) ++index.of(op.send, op.recv);
   std::uint32_t next = 0;
-  for (std::uint32_t send = plan.world.infer_world; send < plan.world.world(); ++send) {
-    for (std::uint32_t recv = 0; recv < plan.world.infer_world; ++recv) {
-      PlanOp probe;
-      probe.send = static_cast<TransferRank>(send);
-      probe.recv = static_cast<TransferRank>(recv);
-      const std::uint32_t count = std::exchange(index.of(probe), next);
+  for (std::uint32_t send = index.senders().begin; send < index.senders().end; ++send) {
+    for (std::uint32_t recv = index.receivers().begin; recv < index.receivers().end; ++recv) {
+      const std::uint32_t count = std::exchange(index.of(send, recv), next);
       if (count == 0) continue;
       PeerList peer;
-      peer.send = probe.send;
-      peer.recv = probe.recv;
+      peer.send = static_cast<TransferRank>(send);
+      peer.recv = static_cast<TransferRank>(recv);
       peer.first_op = next;
       peer.op_count = count;
       plan.lists.push_back(peer);
@@ -82,7 +93,7 @@ void group_operations(OperationList list, TransferPlan& plan) {
     }
   }
   plan.ops.resize(list.ops.size());
-  for (const PlanOp& op : list.ops) plan.ops[index.of(op)++] = op;
+  for (const PlanOp& op : list.ops) plan.ops[index.of(op.send, op.recv)++] = op;
   for (PeerList& peer : plan.lists) {
     const std::span<PlanOp> ops = std::span(plan.ops).subspan(peer.first_op, peer.op_count);
     sort_by_offset(ops, plan.regions);
@@ -114,22 +125,7 @@ PlanStats RankPlan::stats() const {
 
 Digest128 RankPlan::stable_hash() const {
   Digest128 hash;
-  for (std::size_t i = 0; i < peer_count(); ++i) {
-    const std::array<std::uint64_t, 3> head{list(i).send, list(i).recv, list(i).op_count};
-    hash = chain_digest(hash, hash_words(head));
-    for (const PlanOp& op : ops(i)) {
-      const Region& region = plan_->regions[op.region];
-      std::array<std::uint64_t, 3 * kMaxTensorRank + 2> words{};
-      for (std::size_t dim = 0; dim < kMaxTensorRank; ++dim) {
-        words[3 * dim] = region.send_offset[dim];
-        words[3 * dim + 1] = region.recv_offset[dim];
-        words[3 * dim + 2] = region.extent.extent[dim];
-      }
-      words[3 * kMaxTensorRank] = static_cast<std::uint64_t>(op.wire);
-      words[3 * kMaxTensorRank + 1] = region.extent.rank;
-      hash = chain_digest(chain_digest(hash, plan_->tensors[op.tensor].name_digest), hash_words(words));
-    }
-  }
+  for (std::size_t i = 0; i < peer_count(); ++i) hash = chain_list(hash, *plan_, list(i));
   return hash;
 }
 
@@ -171,14 +167,6 @@ std::vector<DType> TransferPlan::wire_dtypes() const {
   return dtypes;
 }
 
-Digest128 TransferPlan::stable_hash() const {
-  Digest128 hash;
-  for (std::uint32_t sender = world.infer_world; sender < world.world(); ++sender) {
-    hash = chain_digest(hash, rank(sender).stable_hash());
-  }
-  return hash;
-}
-
 void TransferPlan::index_ranks() {
   rank_start_.assign(world.world() + 1, 0);
   for (const PeerList& list : lists) {
@@ -194,16 +182,23 @@ void TransferPlan::index_ranks() {
   }
 }
 
+std::shared_ptr<const TransferPlan> order_operations(OperationList list, const PlanOptions& options,
+                                                     std::shared_ptr<const NameTable> train_names,
+                                                     std::shared_ptr<const NameTable> infer_names) {
+  auto plan = std::make_shared<TransferPlan>();
+  plan->world = options.world;
+  plan->only_rank = options.only_rank;
+  plan->train_names = std::move(train_names);
+  plan->infer_names = std::move(infer_names);
+  group_operations(std::move(list), *plan);
+  return plan;
+}
+
 Result<std::shared_ptr<const TransferPlan>> build_transfer_plan(const MetaSet& train, const MetaSet& infer,
                                                                 const PlanOptions& options, const NamePolicy& policy) {
   Result<OperationList> list = mapping_operations(train, infer, options, policy);
   if (!list) return std::move(list).error();
-  auto plan = std::make_shared<TransferPlan>();
-  plan->world = options.world;
-  plan->train_names = train.names;
-  plan->infer_names = infer.names;
-  group_operations(std::move(*list), *plan);
-  return std::shared_ptr<const TransferPlan>(std::move(plan));
+  return order_operations(std::move(*list), options, train.names, infer.names);
 }
 
 }  // namespace areal::proto

@@ -1,9 +1,9 @@
 // Which part of which tensor goes from which rank to which, in the order of the wire.
 //
 // Ranks are transfer ranks: inference first (engine * instance + rank), then training (inference world + rank). A plan
-// is computed on every rank from equal metas and never sent; its order IS the protocol, no tags travel. Replica i of
-// the inference side, counted engine by engine, is served by training replica i modulo their number. The sender casts
-// from storage to the wire dtype, which is the receiver's: bytes = elements * size of the wire dtype.
+// is computed on every rank from equal metas and never sent; its order IS the protocol, no tags travel. Which training
+// replica serves which inference replica is a rule (replica_choice.h). The sender casts from storage to the wire dtype,
+// which is the receiver's: bytes = elements * size of the wire dtype.
 //
 // Immutable once built and shared by pointer; safe to share between threads.
 #pragma once
@@ -18,6 +18,7 @@
 #include "engine/base/dtype.h"
 #include "engine/base/result.h"
 #include "engine/proto/name_policy.h"
+#include "engine/proto/replica_choice.h"
 #include "engine/proto/shard_meta.h"
 
 namespace areal::proto {
@@ -108,6 +109,7 @@ class RankPlan {
       : plan_(&plan), rank_(rank), lists_(lists) {}
 
   [[nodiscard]] std::uint32_t rank() const { return rank_; }
+  [[nodiscard]] const TransferPlan& plan() const { return *plan_; }
   [[nodiscard]] bool empty() const { return lists_.empty(); }
   [[nodiscard]] std::size_t peer_count() const { return lists_.size(); }
   [[nodiscard]] const PeerList& list(std::size_t i) const;
@@ -115,7 +117,8 @@ class RankPlan {
   [[nodiscard]] TransferRank peer(std::size_t i) const;
   [[nodiscard]] std::span<const PlanOp> ops(std::size_t i) const;
   [[nodiscard]] PlanStats stats() const;
-  // Equal on two builds from equal metas: over peers, names, dtypes, offsets and extents.
+  // Equal on two builds from equal metas: over peers, names, dtypes, offsets and extents. plan_digest.h has that of the
+  // whole plan.
   [[nodiscard]] Digest128 stable_hash() const;
 
  private:
@@ -131,8 +134,9 @@ class TransferPlan {
   std::shared_ptr<const NameTable> infer_names;
   std::vector<PlanTensor> tensors;
   std::vector<Region> regions;
-  std::vector<PlanOp> ops;      // Grouped by PeerList.
-  std::vector<PeerList> lists;  // Ascending by (send, recv).
+  std::vector<PlanOp> ops;                 // Grouped by PeerList.
+  std::vector<PeerList> lists;             // Ascending by (send, recv).
+  std::optional<std::uint32_t> only_rank;  // The plan holds this rank's part alone.
 
   [[nodiscard]] const std::string& name_of(const PlanTensor& tensor) const { return (*infer_names)[tensor.infer_name]; }
   [[nodiscard]] std::span<const PlanOp> ops_of(const PeerList& list) const {
@@ -145,8 +149,6 @@ class TransferPlan {
   [[nodiscard]] PlanStats stats() const;
   // The wire dtypes that occur, ascending by name; the order of the dtype passes.
   [[nodiscard]] std::vector<DType> wire_dtypes() const;
-  // Over the lists of all ranks.
-  [[nodiscard]] Digest128 stable_hash() const;
 
   // Fills the index behind rank(). Called by the builder when `lists` is complete.
   void index_ranks();
@@ -170,12 +172,21 @@ struct PlanOptions {
   // Above so many shards (inference shards * engines + training shards) a plan for one rank skips foreign shards while
   // it is built, instead of afterwards. The result is the same. Source: the reference's threshold.
   std::uint32_t prune_above = 10'000;
+  ReplicaRule replicas = ReplicaRule::kRoundRobin;
+  // Engine names that stand for other tensors. A rank that holds such a name and not its source in the same box is sent
+  // the source's elements: a tied head on the last of several stages. None: it is sent nothing, as by the reference.
+  std::span<const config::Alias> aliases{};
 };
 
 // `train` covers the training world, `infer` one engine. Empty metas on either side give an empty plan. Refuses: a
 // broken key contract, a parameter or replica without shards, offsets that do not fit shapes, ranks outside the world.
 Result<OperationList> mapping_operations(const MetaSet& train, const MetaSet& infer, const PlanOptions& options,
                                          const NamePolicy& policy);
+
+// Orders operations, in any order, as the wire has them. `names` of both sides.
+std::shared_ptr<const TransferPlan> order_operations(OperationList list, const PlanOptions& options,
+                                                     std::shared_ptr<const NameTable> train_names,
+                                                     std::shared_ptr<const NameTable> infer_names);
 
 Result<std::shared_ptr<const TransferPlan>> build_transfer_plan(const MetaSet& train, const MetaSet& infer,
                                                                 const PlanOptions& options, const NamePolicy& policy);

@@ -11,6 +11,7 @@
 #include "engine/delta/bf16.h"
 #include "engine/delta/change_mask.h"
 #include "engine/delta/inversion.h"
+#include "engine/delta/shard/shard_detect.h"
 #include "tests/vectors/hex_floats.h"
 
 namespace areal::vectors {
@@ -80,6 +81,20 @@ Masks masks_of(const std::vector<float>& before, const std::vector<float>& after
   return masks;
 }
 
+// What an optimizer shard finds alone, without the sum over its copies.
+Json shard_mask(const delta::AdamWSettings& settings, const Json& in) {
+  const std::vector<float> weights = floats_of_hex(in.at("p_now"));
+  const std::vector<float> exp_avg = floats_of_hex(in.at("exp_avg"));
+  const std::vector<float> exp_avg_sq = floats_of_hex(in.at("exp_avg_sq"));
+  std::vector<std::uint32_t> visible;
+  for (const float weight : weights) visible.push_back(delta::to_bf16(weight));
+  const delta::ShardRule rule = delta::margin_rule(delta::inversion_scalars(settings, in.at("step")));
+  Json mask = Json::array();
+  for (std::size_t i = 0; i < weights.size(); ++i) mask.push_back(0);
+  for (const std::uint64_t i : delta::changed_elements({weights, exp_avg, exp_avg_sq, visible}, rule)) mask[i] = 1;
+  return mask;
+}
+
 using Invert = float (*)(const delta::InversionScalars&, float, float, float);
 
 std::vector<float> inverted_with(Invert invert, const delta::AdamWSettings& settings, const Json& in) {
@@ -147,6 +162,7 @@ std::string inversion_miss(const Json& vector) {
        list_miss("inv_changed", out.at("inv_changed"), masks.inv_changed),
        list_miss("boundary", out.at("boundary"), masks.boundary),
        list_miss("final_mask", out.at("final_mask"), masks.final_mask),
+       list_miss("mask of a shard", out.at("final_mask"), shard_mask(settings, in)),
        list_miss("false negatives", {out.at("n_false_negative_inversion"), out.at("n_false_negative_final")},
                  {masks.missed_by_inversion, masks.missed_by_mask}),
        late_rate_miss(in, out)});

@@ -1,14 +1,14 @@
-// INV-PLAN-COVER and INV-PLAN-SYM on random layouts.
-#include <gtest/gtest.h>
+// Layouts drawn by RapidCheck: uneven pieces on both sides, and models spread over random parallel sizes.
+#pragma once
 #include <rapidcheck/gtest.h>
 
 #include "tests/unit/plan_fixtures.h"
 
 namespace areal::proto {
-namespace {
 
 // A replica of a parameter of `rows` x `columns`, cut into 1 to `most` uneven pieces along one dimension.
-ReplicaText random_replica(std::uint32_t rows, std::uint32_t columns, std::uint32_t most, std::uint32_t first_rank) {
+inline ReplicaText random_replica(std::uint32_t rows, std::uint32_t columns, std::uint32_t most,
+                                  std::uint32_t first_rank) {
   const bool by_rows = *rc::gen::arbitrary<bool>();
   const std::uint32_t extent = by_rows ? rows : columns;
   const std::uint32_t pieces = *rc::gen::inRange(1U, std::min(most, extent) + 1);
@@ -28,8 +28,8 @@ ReplicaText random_replica(std::uint32_t rows, std::uint32_t columns, std::uint3
   return replica;
 }
 
-constexpr std::uint32_t kMostPieces = 4;
-constexpr std::uint32_t kMostReplicas = 3;
+inline constexpr std::uint32_t kMostPieces = 4;
+inline constexpr std::uint32_t kMostReplicas = 3;
 
 struct Layouts {
   MetaSet train;
@@ -37,7 +37,8 @@ struct Layouts {
   PlanWorld world;
 };
 
-Layouts random_layouts() {
+// Parameters of two dimensions in up to three replicas of up to four pieces, for up to three engines.
+inline Layouts random_layouts() {
   const std::uint32_t engines = *rc::gen::inRange(1U, 4U);
   const std::uint32_t names = *rc::gen::inRange(1U, 4U);
   std::vector<ParameterText> train;
@@ -62,42 +63,36 @@ Layouts random_layouts() {
   return {make_metas(train), make_metas(infer), {engines * kRanks, kRanks, engines}};
 }
 
-RC_GTEST_PROP(TransferPlanProperty, EveryElementOfEveryEngineIsWrittenOnce, ()) {
-  const Layouts layouts = random_layouts();
-  const auto plan = plan_of(layouts.train, layouts.infer, {.world = layouts.world});
-  RC_ASSERT(plan.has_value());
-  RC_ASSERT(covers_once(**plan, layouts.infer));
-  for (const PlanOp& op : (*plan)->ops) {
-    RC_ASSERT(op.send >= layouts.world.infer_world);
-    RC_ASSERT(op.recv < layouts.world.infer_world);
-  }
+// The tiny model under two random parallel layouts.
+struct ModelLayouts {
+  config::ModelSpec model;
+  config::ParallelStrategy train;
+  config::ParallelStrategy infer;
+  PlanWorld world;
+};
+
+inline std::uint32_t random_size(std::initializer_list<std::uint32_t> sizes) {
+  return *rc::gen::elementOf(std::vector<std::uint32_t>(sizes));
 }
 
-// Each rank computes its plan alone, from the metas; what it sends must be what the other one expects, in one order.
-RC_GTEST_PROP(TransferPlanProperty, SenderAndReceiverComputeTheSameList, ()) {
-  const Layouts layouts = random_layouts();
-  std::vector<std::shared_ptr<const TransferPlan>> plans;
-  for (std::uint32_t rank = 0; rank < layouts.world.world(); ++rank) {
-    const PlanOptions options{.world = layouts.world, .only_rank = rank, .prune_above = 0};
-    plans.push_back(plan_of(layouts.train, layouts.infer, options).value());
-  }
-  for (std::uint32_t send = layouts.world.infer_world; send < layouts.world.world(); ++send) {
-    for (std::uint32_t recv = 0; recv < layouts.world.infer_world; ++recv) {
-      const PeerList* sent = plans[send]->find(send, recv);
-      const PeerList* expected = plans[recv]->find(send, recv);
-      RC_ASSERT((sent == nullptr) == (expected == nullptr));
-      if (sent == nullptr) continue;
-      RC_ASSERT(sent->sequence == expected->sequence);
-      const auto ours = plans[send]->ops_of(*sent);
-      const auto theirs = plans[recv]->ops_of(*expected);
-      RC_ASSERT(ours.size() == theirs.size());
-      for (std::size_t i = 0; i < ours.size(); ++i) {
-        RC_ASSERT(plans[send]->regions[ours[i].region] == plans[recv]->regions[theirs[i].region]);
-        RC_ASSERT(ours[i].wire_offset == theirs[i].wire_offset);
-      }
-    }
-  }
+inline ModelLayouts random_model_layouts() {
+  ModelLayouts layouts;
+  layouts.train = {.dp = random_size({1, 2, 3, 4}),
+                   .tp = random_size({1, 2, 4}),
+                   .pp = random_size({1, 2}),
+                   .cp = random_size({1, 2})};
+  const std::uint32_t stage = layouts.train.world_size() / layouts.train.pp;
+  layouts.train.ep = random_size({1, 2, 4});
+  layouts.train.etp = random_size({1, 2});
+  if (stage % (layouts.train.ep * layouts.train.etp) != 0) layouts.train.ep = layouts.train.etp = 1;
+  layouts.infer = {.dp = random_size({1, 2, 3, 5}), .tp = random_size({1, 2, 4}), .pp = random_size({1, 2})};
+  if (layouts.infer.tp % 2 == 0) layouts.infer.ep = random_size({1, 2});
+  config::ModelDims dims = config::tiny_dims();
+  dims.tied_embedding = *rc::gen::arbitrary<bool>();
+  layouts.model = config::qwen3_moe_model(dims).value();
+  const std::uint32_t instance = layouts.infer.tp * layouts.infer.pp;
+  layouts.world = {layouts.infer.dp * instance, layouts.train.world_size(), layouts.infer.dp};
+  return layouts;
 }
 
-}  // namespace
 }  // namespace areal::proto
