@@ -1,8 +1,10 @@
 // Reads JSON text; see json_value.h.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -24,6 +26,35 @@ void append_utf8(std::string& out, std::uint32_t code) {
     push(0xF0 | code >> 18), push(0x80 | (code >> 12 & 0x3F)), push(0x80 | (code >> 6 & 0x3F)),
         push(0x80 | (code & 0x3F));
   }
+}
+
+// An object's keys each once: of equal ones the first keeps its place, the last its value.
+void merge_repeated_keys(JsonValue& object) {
+  std::vector<std::size_t> order(object.keys.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t at) -> const std::string& { return object.keys[at]; });
+  std::vector<std::uint8_t> repeated(order.size(), 0);
+  bool any = false;
+  for (std::size_t at = order.size(); at > 1; --at) {
+    const std::size_t later = order[at - 1];
+    const std::size_t earlier = order[at - 2];
+    if (object.keys[later] != object.keys[earlier]) continue;
+    object.items[earlier] = std::move(object.items[later]);
+    repeated[later] = 1;
+    any = true;
+  }
+  if (!any) return;
+  std::size_t kept = 0;
+  for (std::size_t at = 0; at < repeated.size(); ++at) {
+    if (repeated[at] != 0) continue;
+    if (kept != at) {
+      object.keys[kept] = std::move(object.keys[at]);
+      object.items[kept] = std::move(object.items[at]);
+    }
+    ++kept;
+  }
+  object.keys.resize(kept);
+  object.items.resize(kept);
 }
 
 class Reader {
@@ -98,16 +129,14 @@ class Reader {
     while (!stack_.empty()) {
       Frame& top = stack_.back();
       const bool object = top.value.is(JsonValue::Kind::kObject);
-      if (object) {
-        top.value.set(top.key, std::move(value));
-      } else {
-        top.value.items.push_back(std::move(value));
-      }
+      top.value.items.push_back(std::move(value));
+      if (object) top.value.keys.push_back(std::move(top.key));
       skip_blanks();
       if (take(",")) return !object || read_key() ? Step::kNextItem : Step::kWrong;
       if (!take(object ? "}" : "]")) return Step::kWrong;
       value = std::move(top.value);
       stack_.pop_back();
+      if (object) merge_repeated_keys(value);
     }
     skip_blanks();
     return at_ == text_.size() ? Step::kDone : Step::kWrong;

@@ -31,12 +31,12 @@ Result<FrequencyControl> FrequencyControl::create(const Frequency& frequency) {
 }
 
 bool FrequencyControl::check(bool ends_epoch, Duration elapsed) {
-  ++steps_;
-  if (ends_epoch) ++epochs_;
-  const bool by_epochs = fires(frequency_.epochs, epochs_, last_epochs_);
-  const bool by_steps = fires(frequency_.steps, steps_, last_steps_);
+  ++state_.steps;
+  if (ends_epoch) ++state_.epochs;
+  const bool by_epochs = fires(frequency_.epochs, state_.epochs, state_.last_epochs);
+  const bool by_steps = fires(frequency_.steps, state_.steps, state_.last_steps);
   const std::optional<std::int64_t> nanoseconds = frequency_.time ? std::optional(frequency_.time->ns) : std::nullopt;
-  const bool by_time = fires(nanoseconds, elapsed.ns, last_time_.ns);
+  const bool by_time = fires(nanoseconds, elapsed.ns, state_.last_time.ns);
   return by_epochs || by_steps || by_time;
 }
 

@@ -28,6 +28,15 @@ struct Frequency {
   bool before_training = false;  // Once more, before the first step.
 };
 
+// How far a FrequencyControl has counted: what a checkpoint keeps.
+struct FrequencyState {
+  std::int64_t epochs = 0;
+  std::int64_t steps = 0;
+  std::int64_t last_epochs = 0;  // When it was last due by each counter.
+  std::int64_t last_steps = 0;
+  Duration last_time;
+};
+
 // Counts steps, and the epochs that they end. Each of the three counters starts again when it is itself due, not when
 // another is. Time comes from the caller, who agrees on it with the other ranks.
 class FrequencyControl {
@@ -36,19 +45,18 @@ class FrequencyControl {
   static Result<FrequencyControl> create(const Frequency& frequency);
 
   // Before the first check(): whether it is due now.
-  [[nodiscard]] bool due_before_training() const { return frequency_.before_training && steps_ == 0; }
+  [[nodiscard]] bool due_before_training() const { return frequency_.before_training && state_.steps == 0; }
   // After a step. `elapsed`: since the start of the run; never falls.
   bool check(bool ends_epoch, Duration elapsed = {});
+
+  [[nodiscard]] const FrequencyState& state() const { return state_; }
+  void resume(const FrequencyState& state) { state_ = state; }
 
  private:
   explicit FrequencyControl(const Frequency& frequency) : frequency_(frequency) {}
 
   Frequency frequency_;
-  std::int64_t epochs_ = 0;
-  std::int64_t steps_ = 0;
-  std::int64_t last_epochs_ = 0;
-  std::int64_t last_steps_ = 0;
-  Duration last_time_;
+  FrequencyState state_;
 };
 
 }  // namespace areal::algo

@@ -1,6 +1,7 @@
 // JSON texts, hashes and fingerprints.
 #include "engine/algo/json_value.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -28,6 +29,7 @@ TEST(JsonValue, WritesAsPythonDoes) {
   EXPECT_EQ(round_trip("0.0001"), "0.0001");
   EXPECT_EQ(round_trip("0.00001"), "1e-05");
   EXPECT_EQ(round_trip(R"({"a":1,"b":2,"a":3})"), R"({"a":3,"b":2})");
+  EXPECT_EQ(round_trip(R"({"a":1,"a":2,"b":{"c":0},"a":{"x":1},"d":4,"b":5})"), R"({"a":{"x":1},"b":5,"d":4})");
   EXPECT_EQ(round_trip("{}"), "{}");
   EXPECT_EQ(round_trip("\"x\""), "\"x\"");
 }
@@ -38,6 +40,14 @@ TEST(JsonValue, RefusesWhatIsNoJson) {
                            "\"a", "[1]]", "\"\n\"", "{\"a\":1,}", "1e999",    "-"}) {
     EXPECT_FALSE(parse_json(text)) << text;
   }
+}
+
+// A vocabulary has hundreds of thousands of keys: time in proportion, near enough.
+TEST(JsonValue, LargeObjectsAreReadInTime) {
+  std::string text = "{";
+  for (int word = 0; word < 200'000; ++word) text += fmt::format("{}\"w{}\":{}", word == 0 ? "" : ",", word, word);
+  text += "}";
+  EXPECT_EQ(round_trip(text), text);
 }
 
 TEST(JsonValue, DepthHasALimit) {

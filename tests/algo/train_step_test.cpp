@@ -49,6 +49,18 @@ TEST(FrequencyControl, EachCounterGoesOnByItself) {
   EXPECT_FALSE(FrequencyControl::create({.epochs = {}, .steps = 0, .time = {}, .before_training = false}));
 }
 
+TEST(FrequencyControl, ResumesWhereItWas) {
+  const Frequency frequency{.epochs = 2, .steps = 3, .time = 7_s, .before_training = true};
+  FrequencyControl whole = FrequencyControl::create(frequency).value();
+  for (int step = 1; step <= 40; ++step) {
+    FrequencyControl resumed = FrequencyControl::create(frequency).value();
+    resumed.resume(whole.state());
+    const Duration elapsed = 1_s * (step * 5 / 3);
+    EXPECT_EQ(resumed.due_before_training(), whole.due_before_training());
+    EXPECT_EQ(resumed.check(step % 5 == 0, elapsed), whole.check(step % 5 == 0, elapsed)) << step;
+  }
+}
+
 TEST(GradientClip, ShardsMakeNoDifference) {
   const std::vector<float> whole = {3.0F, -4.0F, 12.0F, 0.5F};
   const ClipDecision at_once = decide_clip({{square_sum(whole)}}, 1.0);
