@@ -25,6 +25,11 @@ DeterministicEnvironment deterministic_environment(std::optional<std::string_vie
           .nvte_allow_nondeterministic_algo = "0"};
 }
 
+bool samples_again(std::optional<std::string_view> attention_backend) {
+  constexpr std::array<std::string_view, 3> kBackends = {"flashinfer", "fa3", "triton"};
+  return !attention_backend || std::ranges::find(kBackends, *attention_backend) != kBackends.end();
+}
+
 Status DeterministicModel::make_deterministic() {
   if (built_) return Error{Errc::kInvalid, "the model is built: its modules have read the switches already"};
   switches_ = {.deterministic_mode = true,

@@ -28,6 +28,9 @@ DeterministicEnvironment deterministic_environment(std::optional<std::string_vie
 // Whether the environment of Transformer Engine comes too late: it is loaded, and nobody had set it before.
 constexpr bool environment_too_late(bool library_loaded, bool already_set) { return library_loaded && !already_set; }
 
+// Whether an inference server samples the same again with this attention backend; none named: it chooses one that does.
+bool samples_again(std::optional<std::string_view> attention_backend);
+
 // As in the configuration of a transformer.
 struct DeterminismSwitches {
   bool deterministic_mode = false;

@@ -112,6 +112,7 @@ HeadWeight HeadWeight::from_bf16(std::span<const std::uint16_t> values, std::siz
 TensorGroup TensorGroup::even(std::size_t vocabulary, std::size_t size) {
   AREAL_CHECK(size > 0);
   std::vector<std::size_t> bounds = {0};
+  bounds.reserve(size + 1);
   for (std::size_t rank = 0; rank < size; ++rank) {
     bounds.push_back(bounds.back() + vocabulary / size + (rank < vocabulary % size ? 1 : 0));
   }
@@ -145,6 +146,7 @@ std::vector<float> head_logits(const HeadInput& input, std::size_t token, std::s
   const std::size_t width = input.weight.hidden();
   const std::span<const float> hidden = input.hidden.subspan(token * width, width);
   std::vector<float> logits;
+  logits.reserve(end - begin);
   for (std::size_t word = begin; word < end; ++word) {
     const std::span<const float> weight = input.weight.row(word);
     double sum = input.bias.empty() ? 0.0 : input.bias[word];

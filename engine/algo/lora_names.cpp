@@ -45,6 +45,7 @@ std::optional<std::uint64_t> AdapterAliases::serving(std::string_view adapter) c
 
 std::vector<std::string> AdapterAliases::names() const {
   std::vector<std::string> made;
+  made.reserve(versions_.size());
   for (const std::uint64_t version : versions_) made.push_back(adapter_name(name_, version));
   return made;
 }

@@ -115,6 +115,7 @@ Result<StatRecords> StatsTracker::take(std::string_view exporter) {
 
 std::vector<StatKey> stat_keys(const StatRecords& records) {
   std::vector<StatKey> keys;
+  keys.reserve(records.size());
   for (const StatRecord& record : records) keys.push_back(record.key);
   return keys;
 }

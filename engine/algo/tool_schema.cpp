@@ -58,6 +58,7 @@ std::optional<JsonValue> canonical(const JsonValue& tool) {
 
 AlignedTools align_tools(const std::vector<JsonValue>& tools, bool canonical_form_known) {
   AlignedTools aligned;
+  aligned.tools.reserve(tools.size());
   if (!canonical_form_known && !tools.empty()) {
     aligned.warnings.emplace_back("the server's canonical form is not known: tools get no defaults");
   }

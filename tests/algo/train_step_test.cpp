@@ -150,6 +150,12 @@ TEST(Determinism, AnEnvironmentThatComesTooLateIsSaid) {
   EXPECT_FALSE(environment_too_late(false, false));
 }
 
+TEST(Determinism, SomeAttentionBackendsDoNotSampleTheSameAgain) {
+  for (const char* backend : {"flashinfer", "fa3", "triton"}) EXPECT_TRUE(samples_again(backend)) << backend;
+  EXPECT_TRUE(samples_again(std::nullopt));
+  EXPECT_FALSE(samples_again("torch_native"));
+}
+
 TEST(Adapters, WhatASampleMayStillNameIsLoaded) {
   constexpr std::uint64_t kStaleness = 2;
   const std::uint64_t keep = adapters_kept(kStaleness);
