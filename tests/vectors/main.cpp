@@ -97,6 +97,14 @@ int run_folder(const std::filesystem::path& folder) {
   add_dte_config(registry);
   add_dte_codec(registry);
   add_kl_estimator(registry);
+  add_mopd(registry);
+  add_json(registry);
+  add_lr_schedule(registry);
+  add_training(registry);
+  add_tracker(registry);
+  add_rollout(registry);
+  add_lm_head(registry);
+  add_lockstep(registry);
   std::vector<std::filesystem::path> paths;
   std::error_code problem;
   for (const auto& entry : std::filesystem::directory_iterator(folder, problem)) {

@@ -45,5 +45,13 @@ void add_tensor_fingerprint(std::vector<Checker>& registry);
 void add_dte_config(std::vector<Checker>& registry);
 void add_dte_codec(std::vector<Checker>& registry);
 void add_kl_estimator(std::vector<Checker>& registry);
+void add_mopd(std::vector<Checker>& registry);
+void add_json(std::vector<Checker>& registry);
+void add_lr_schedule(std::vector<Checker>& registry);
+void add_training(std::vector<Checker>& registry);
+void add_tracker(std::vector<Checker>& registry);
+void add_rollout(std::vector<Checker>& registry);
+void add_lm_head(std::vector<Checker>& registry);
+void add_lockstep(std::vector<Checker>& registry);
 
 }  // namespace areal::vectors
