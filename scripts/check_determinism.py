@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Folder -> zone. The core decides and must be equal everywhere; algo is core with libm; the edge may touch the machine.
 ZONES = {
     "engine": "core", "sim": "core", "replay/analyse": "core", "engine/algo": "algo",
-    "engine/delta/cpu": "edge", "engine/real": "edge", "replay/record": "edge", "sim/cli": "edge", "sim/explore": "edge",
+    "engine/delta/wire": "core", "engine/delta/cpu": "edge", "engine/real": "edge", "replay/record": "edge", "sim/cli": "edge", "sim/explore": "edge",
     "tests": "edge", "bench": "edge",
 }
 EDGE_FILES = ["sim/main.cpp", "engine/real/main.cpp"]

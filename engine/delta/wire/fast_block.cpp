@@ -1,0 +1,201 @@
+// The block's format by whole words: the same bits as reference_block.cpp, read and written 64 at a time.
+#include <algorithm>
+
+#include "engine/delta/wire/block.h"
+
+namespace areal::delta::wire {
+namespace {
+
+template <class Number>
+std::uint64_t zeros_in(std::span<const Number> numbers, StreamCode code) {
+  std::uint64_t zeros = 0;
+  if (code.rule == Rule::kRice) {
+    for (const Number number : numbers) zeros += number >> code.k;
+  } else {
+    const std::uint64_t one = std::uint64_t{1} << code.k;
+    for (const Number number : numbers) zeros += bit_length(number + one);
+    zeros -= numbers.size() * (code.k + 1);
+  }
+  return zeros;
+}
+
+template <class Number>
+ChosenCode choose(std::span<const Number> numbers) {
+  StreamSums sums{.count = numbers.size()};
+  for (const Number number : numbers) {
+    sums.total += number;
+    sums.lengths += bit_length(number);
+    sums.most = std::max<std::uint64_t>(sums.most, number);
+  }
+  const StreamCode packed = candidate_code(sums, 0);
+  ChosenCode best{packed, 0, low_bits(packed, sums.count, 0)};
+  for (std::uint32_t candidate = 1; candidate < kCandidates; ++candidate) {
+    const StreamCode code = candidate_code(sums, candidate);
+    if (code.rule == Rule::kPacked) continue;
+    const std::uint64_t zeros = zeros_in(numbers, code);
+    const ChosenCode now{code, unary_bits(code, sums.count, zeros), low_bits(code, sums.count, zeros)};
+    if (now.unary + now.low < best.unary + best.low) best = now;
+  }
+  return best;
+}
+
+// Words of a block that is being written, all 0 before; numbers are added from the lowest bit.
+class LowWriter {
+ public:
+  explicit LowWriter(std::uint32_t* words) : words_(words) {}
+  // REQUIRES: width <= 32, and bits has no more.
+  void put(std::uint64_t bits, std::uint32_t width) {
+    kept_ |= bits << filled_;
+    filled_ += width;
+    if (filled_ >= 32) {
+      *words_++ = static_cast<std::uint32_t>(kept_);
+      kept_ >>= 32;
+      filled_ -= 32;
+    }
+  }
+  void put_wide(std::uint64_t bits, std::uint32_t width) {
+    if (width > 32) {
+      put(bits & 0xFFFFFFFFU, 32);
+      bits >>= 32;
+      width -= 32;
+    }
+    put(bits, width);
+  }
+  void finish() {
+    if (filled_ > 0) *words_ = static_cast<std::uint32_t>(kept_);
+  }
+
+ private:
+  std::uint32_t* words_;
+  std::uint64_t kept_ = 0;
+  std::uint32_t filled_ = 0;
+};
+
+using Words = std::array<std::uint32_t, 2 * kMostBlockUnits + 4>;
+
+template <class Number>
+void write_list(std::span<const Number> numbers, StreamCode code, std::uint32_t* unary, std::uint32_t* low) {
+  LowWriter writer(low);
+  if (code.rule == Rule::kPacked) {
+    for (const Number number : numbers) writer.put_wide(number, code.k);
+    return writer.finish();
+  }
+  std::uint64_t place = 0;
+  const auto end_number = [&](std::uint64_t zeros) {
+    place += zeros;
+    unary[place / 32] |= 1U << (place % 32);
+    ++place;
+  };
+  if (code.rule == Rule::kRice) {
+    const std::uint64_t mask = low_mask(code.k);
+    for (const Number number : numbers) {
+      end_number(number >> code.k);
+      writer.put_wide(number & mask, code.k);
+    }
+    return writer.finish();
+  }
+  for (const Number number : numbers) {
+    const SplitNumber split = split_number(code, number);
+    end_number(split.zeros);
+    writer.put_wide(split.low, split.width);
+  }
+  writer.finish();
+}
+
+// REQUIRES: width < 64, and two words behind the last bit may be read.
+std::uint64_t bits_at(const std::uint32_t* words, std::uint64_t place, std::uint32_t width) {
+  const std::uint32_t* from = words + place / 32;
+  const auto shift = static_cast<std::uint32_t>(place % 32);
+  std::uint64_t bits = (from[0] | (std::uint64_t{from[1]} << 32)) >> shift;
+  if (shift + width > 64) bits |= std::uint64_t{from[2]} << (64 - shift);
+  return bits & low_mask(width);
+}
+
+constexpr const char* kTooLarge = "has a number that is too large";
+
+// Calls act(zeros) for each 1 bit until it says no or `count` of them were there.
+template <class Act>
+const char* read_unary(const std::uint32_t* words, std::uint32_t bits, std::uint32_t count, const Act& act) {
+  std::uint32_t found = 0;
+  std::uint32_t next = 0;  // Behind the last 1.
+  const std::uint32_t end = words_of(bits);
+  for (std::uint32_t word = 0; word < end && found < count; ++word) {
+    for (std::uint32_t left = words[word]; left != 0 && found < count; left &= left - 1) {
+      const std::uint32_t place = word * 32 + static_cast<std::uint32_t>(__builtin_ctz(left));
+      if (!act(found, place - next)) return kTooLarge;
+      next = place + 1;
+      ++found;
+    }
+  }
+  if (found < count) return "has fewer numbers than changes";
+  return next == bits ? nullptr : (next < bits ? "has more numbers than changes" : "has fewer numbers than changes");
+}
+
+// REQUIRES: parts_of() was compared with what there is, so that low parts are as long as all unary bits ask for.
+template <class Number>
+const char* read_list(const std::uint32_t* unary, const std::uint32_t* low, StreamCode code, std::uint32_t unary_bits,
+                      std::span<Number> numbers) {
+  std::uint64_t place = 0;
+  const auto count = static_cast<std::uint32_t>(numbers.size());
+  if (code.rule == Rule::kPacked) {
+    for (Number& number : numbers) {
+      number = static_cast<Number>(bits_at(low, place, code.k));
+      place += code.k;
+    }
+    return nullptr;
+  }
+  if (code.rule == Rule::kRice) {
+    return read_unary(unary, unary_bits, count, [&](std::uint32_t i, std::uint32_t zeros) {
+      const std::uint64_t number = (std::uint64_t{zeros} << code.k) | bits_at(low, place, code.k);
+      place += code.k;
+      numbers[i] = static_cast<Number>(number);
+      return is_joinable(code, zeros) && numbers[i] == number;
+    });
+  }
+  return read_unary(unary, unary_bits, count, [&](std::uint32_t i, std::uint32_t zeros) {
+    if (!is_joinable(code, zeros)) return false;
+    const std::uint32_t width = code.k + zeros;
+    const std::uint64_t number = join_number(code, zeros, bits_at(low, place, width));
+    place += width;
+    numbers[i] = static_cast<Number>(number);
+    return numbers[i] == number;
+  });
+}
+
+}  // namespace
+
+void write_block_fast(const BlockNumbers& numbers, ValueKind kind, std::vector<std::uint64_t>& units) {
+  const std::uint32_t changes = numbers.changes;
+  const std::span<const std::uint64_t> gaps = std::span(numbers.gaps).first(changes - 1);
+  const std::span<const std::uint32_t> steps = std::span(numbers.steps).first(changes);
+  const BlockHead head = head_of(choose(gaps), kind.form == Form::kSteps ? choose(steps) : ChosenCode{}, kind, changes);
+  const BlockParts parts = parts_of(head, changes);
+  Words words;
+  std::fill_n(words.begin(), 2 * parts.units(), 0U);
+  write_list(gaps, head.gaps, words.data() + parts.gap_unary, words.data() + parts.gap_low);
+  write_list(head.has_steps ? steps : std::span(numbers.values).first(changes), head.values,
+             words.data() + parts.value_unary, words.data() + parts.value_low);
+  const std::size_t begin = units.size();
+  units.resize(begin + parts.units());
+  units[begin] = pack_head(head);
+  for (std::uint32_t i = 1; i < parts.units(); ++i) {
+    units[begin + i] = words[2 * i] | (std::uint64_t{words[2 * i + 1]} << 32);
+  }
+}
+
+const char* read_lists_fast(std::span<const std::uint64_t> units, const BlockHead& head, BlockNumbers& numbers) {
+  const BlockParts parts = parts_of(head, numbers.changes);
+  Words words;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    words[2 * i] = static_cast<std::uint32_t>(units[i]);
+    words[2 * i + 1] = static_cast<std::uint32_t>(units[i] >> 32);
+  }
+  std::fill_n(words.begin() + static_cast<std::ptrdiff_t>(2 * units.size()), 4, 0U);
+  const char* wrong = read_list(words.data() + parts.gap_unary, words.data() + parts.gap_low, head.gaps, head.gap_unary,
+                                std::span(numbers.gaps).first(numbers.changes - 1));
+  if (wrong != nullptr) return wrong;
+  return read_list(words.data() + parts.value_unary, words.data() + parts.value_low, head.values, head.value_unary,
+                   std::span(head.has_steps ? numbers.steps : numbers.values).first(numbers.changes));
+}
+
+}  // namespace areal::delta::wire
