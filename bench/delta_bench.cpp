@@ -2,6 +2,7 @@
 //
 //   delta_bench --peers [--weights N] [--threads N]   one table; ratios are of neighbours in this run
 //   delta_bench --sweep N [--threads N]               N weights over 3 rates x decay {0, 0.01} x contraction
+//   delta_bench --wire [--weights N] [--threads N]    bytes a change on the network, and the speed of coding
 //   delta_bench --quick                               a little of both, without torch; exit 1 if anything is missed
 #include <array>
 #include <cmath>
@@ -11,6 +12,7 @@
 
 #include "bench/delta_peers.h"
 #include "bench/delta_sweep.h"
+#include "bench/delta_wire.h"
 #include "bench/samples.h"
 
 namespace areal::bench {
@@ -28,6 +30,7 @@ constexpr double kMostOver = 1e-4;
 
 struct Wishes {
   bool peers = false;
+  bool wire = false;
   bool with_torch = true;
   std::size_t weights = std::size_t{64} << 20;
   std::uint64_t sweep = 0;
@@ -148,6 +151,18 @@ bool compare_peers(const Wishes& wishes) {
   return is_equal;
 }
 
+bool compare_wire(const Wishes& wishes) {
+  const OptimizerArrays arrays = make_arrays(wishes.weights, 1);
+  bool is_equal = true;
+  for (const double share : {0.001, 0.01, 0.04, 0.1}) {
+    const double rate = rate_for(share, arrays);
+    is_equal = compare_wire_at(rate, delta::inversion_scalars(settings_at(rate), kStep), arrays,
+                               {.threads = wishes.threads, .samples = wishes.samples}) &&
+               is_equal;
+  }
+  return is_equal;
+}
+
 void print_counts(const char* name, const SweepCounts& counts) {
   std::printf("    %-36s %12llu weights, %6.2f %% changed, missed %llu, marked for nothing %.5f %%\n", name,
               static_cast<unsigned long long>(counts.weights),
@@ -204,6 +219,8 @@ int run(int count, char** arguments) {
     const auto number = [&] { return ++i < count ? std::strtoull(arguments[i], nullptr, 10) : 0ULL; };
     if (name == "--peers") {
       wishes.peers = true;
+    } else if (name == "--wire") {
+      wishes.wire = true;
     } else if (name == "--no-torch") {
       wishes.with_torch = false;
     } else if (name == "--weights") {
@@ -213,19 +230,20 @@ int run(int count, char** arguments) {
     } else if (name == "--sweep") {
       wishes.sweep = number();
     } else if (name == "--quick") {
-      wishes = {.peers = true, .with_torch = false, .weights = 100'000, .sweep = 6'000'000, .samples = 1};
+      wishes = {.peers = true, .wire = true, .with_torch = false, .weights = 100'000, .sweep = 6'000'000, .samples = 1};
     } else {
       wishes = {};
       break;
     }
   }
-  if ((!wishes.peers && wishes.sweep == 0) || wishes.threads == 0 || wishes.weights == 0) {
+  if ((!wishes.peers && !wishes.wire && wishes.sweep == 0) || wishes.threads == 0 || wishes.weights == 0) {
     std::fprintf(stderr,
-                 "usage: delta_bench [--peers [--no-torch] [--weights N]] [--sweep N] [--threads N] | --quick\n");
+                 "usage: delta_bench [--peers [--no-torch] | --wire] [--weights N] [--sweep N] [--threads N] | --quick\n");
     return 64;
   }
   bool is_good = true;
   if (wishes.peers) is_good = compare_peers(wishes) && is_good;
+  if (wishes.wire) is_good = compare_wire(wishes) && is_good;
   if (wishes.sweep > 0) is_good = sweep_all(wishes) && is_good;
   return is_good ? 0 : 1;
 }
