@@ -6,32 +6,63 @@
 namespace areal::delta::wire {
 namespace {
 
-template <class Number>
-std::uint64_t zeros_in(std::span<const Number> numbers, StreamCode code) {
-  std::uint64_t zeros = 0;
+constexpr std::uint64_t kNarrowTotal = 1U << 30;
+
+// floor(log2(v)), as the exponent of a float, which compilers turn into vectors. The second highest bit is taken out so
+// that nothing rounds up. REQUIRES: 0 < v < 2^31.
+std::uint32_t exponent_of(std::uint32_t v) {
+  return (float_bits(static_cast<float>(static_cast<std::int32_t>(v & ~(v >> 1)))) >> 23) - 127;
+}
+
+// What zeros_of() gives for all numbers together, below 2^32 for narrow ones.
+std::uint64_t zeros_in(std::span<const std::uint32_t> numbers, StreamCode code) {
+  std::uint32_t zeros = 0;
   if (code.rule == Rule::kRice) {
-    for (const Number number : numbers) zeros += number >> code.k;
+    for (const std::uint32_t number : numbers) zeros += number >> code.k;
   } else {
-    const std::uint64_t one = std::uint64_t{1} << code.k;
-    for (const Number number : numbers) zeros += bit_length(number + one);
-    zeros -= numbers.size() * (code.k + 1);
+    for (const std::uint32_t number : numbers) zeros += exponent_of((number >> code.k) + 1);
   }
   return zeros;
 }
 
-template <class Number>
-ChosenCode choose(std::span<const Number> numbers) {
+std::uint64_t zeros_in(std::span<const std::uint64_t> numbers, StreamCode code) {
+  std::uint64_t zeros = 0;
+  for (const std::uint64_t number : numbers) zeros += zeros_of(code, number);
+  return zeros;
+}
+
+// Narrow numbers are below 2^30 together: sums of them and of their lengths fit 32 bits.
+StreamSums sums_of(std::span<const std::uint32_t> numbers) {
+  std::uint32_t total = 0;
+  std::uint32_t lengths = 0;
+  std::uint32_t either = 0;  // As long as the longest.
+  for (const std::uint32_t number : numbers) {
+    total += number;
+    lengths += exponent_of(2 * number + 1);
+    either |= number;
+  }
+  return {numbers.size(), total, lengths, either};
+}
+
+StreamSums sums_of(std::span<const std::uint64_t> numbers) {
   StreamSums sums{.count = numbers.size()};
-  for (const Number number : numbers) {
+  for (const std::uint64_t number : numbers) {
     sums.total += number;
     sums.lengths += bit_length(number);
-    sums.most = std::max<std::uint64_t>(sums.most, number);
+    sums.most |= number;
   }
+  return sums;
+}
+
+template <class Number>
+ChosenCode choose(std::span<const Number> numbers) {
+  const StreamSums sums = sums_of(numbers);
   const StreamCode packed = candidate_code(sums, 0);
   ChosenCode best{packed, 0, low_bits(packed, sums.count, 0)};
   for (std::uint32_t candidate = 1; candidate < kCandidates; ++candidate) {
     const StreamCode code = candidate_code(sums, candidate);
-    if (code.rule == Rule::kPacked) continue;
+    // Of these k each number's length is more than the best's, whatever the zeros are.
+    if (code.rule == Rule::kPacked || sums.count * (code.k + 1) >= best.unary + best.low) continue;
     const std::uint64_t zeros = zeros_in(numbers, code);
     const ChosenCode now{code, unary_bits(code, sums.count, zeros), low_bits(code, sums.count, zeros)};
     if (now.unary + now.low < best.unary + best.low) best = now;
@@ -39,19 +70,18 @@ ChosenCode choose(std::span<const Number> numbers) {
   return best;
 }
 
-// Words of a block that is being written, all 0 before; numbers are added from the lowest bit.
-class LowWriter {
+// Adds numbers from the lowest bit; no branch depends on their widths.
+class BitWriter {
  public:
-  explicit LowWriter(std::uint32_t* words) : words_(words) {}
+  explicit BitWriter(std::uint32_t* words) : words_(words) {}
   // REQUIRES: width <= 32, and bits has no more.
   void put(std::uint64_t bits, std::uint32_t width) {
     kept_ |= bits << filled_;
     filled_ += width;
-    if (filled_ >= 32) {
-      *words_++ = static_cast<std::uint32_t>(kept_);
-      kept_ >>= 32;
-      filled_ -= 32;
-    }
+    *words_ = static_cast<std::uint32_t>(kept_);
+    words_ += filled_ / 32;
+    kept_ >>= filled_ & 32U;
+    filled_ &= 31U;
   }
   void put_wide(std::uint64_t bits, std::uint32_t width) {
     if (width > 32) {
@@ -60,6 +90,10 @@ class LowWriter {
       width -= 32;
     }
     put(bits, width);
+  }
+  void put_unary(std::uint64_t zeros) {
+    for (; zeros > 31; zeros -= 32) put(0, 32);
+    put(std::uint64_t{1} << zeros, static_cast<std::uint32_t>(zeros) + 1);
   }
   void finish() {
     if (filled_ > 0) *words_ = static_cast<std::uint32_t>(kept_);
@@ -71,33 +105,28 @@ class LowWriter {
   std::uint32_t filled_ = 0;
 };
 
+// A writer may leave rubbish in the word behind its last, so parts are written in their order.
 using Words = std::array<std::uint32_t, 2 * kMostBlockUnits + 4>;
+
+void put_low(BitWriter& writer, std::uint32_t bits, std::uint32_t width) { writer.put(bits, width); }
+void put_low(BitWriter& writer, std::uint64_t bits, std::uint32_t width) { writer.put_wide(bits, width); }
 
 template <class Number>
 void write_list(std::span<const Number> numbers, StreamCode code, std::uint32_t* unary, std::uint32_t* low) {
-  LowWriter writer(low);
-  if (code.rule == Rule::kPacked) {
-    for (const Number number : numbers) writer.put_wide(number, code.k);
-    return writer.finish();
+  if (code.rule != Rule::kPacked) {
+    BitWriter writer(unary);
+    for (const Number number : numbers) writer.put_unary(zeros_of(code, number));
+    writer.finish();
   }
-  std::uint64_t place = 0;
-  const auto end_number = [&](std::uint64_t zeros) {
-    place += zeros;
-    unary[place / 32] |= 1U << (place % 32);
-    ++place;
-  };
-  if (code.rule == Rule::kRice) {
-    const std::uint64_t mask = low_mask(code.k);
+  BitWriter writer(low);
+  if (code.rule == Rule::kExpGolomb) {
     for (const Number number : numbers) {
-      end_number(number >> code.k);
-      writer.put_wide(number & mask, code.k);
+      const SplitNumber split = split_number(code, number);
+      put_low(writer, static_cast<Number>(split.low), split.width);
     }
-    return writer.finish();
-  }
-  for (const Number number : numbers) {
-    const SplitNumber split = split_number(code, number);
-    end_number(split.zeros);
-    writer.put_wide(split.low, split.width);
+  } else {
+    const auto mask = static_cast<Number>(code.rule == Rule::kRice ? low_mask(code.k) : ~std::uint64_t{0});
+    for (const Number number : numbers) put_low(writer, number & mask, code.k);
   }
   writer.finish();
 }
@@ -168,13 +197,23 @@ void write_block_fast(const BlockNumbers& numbers, ValueKind kind, std::vector<s
   const std::uint32_t changes = numbers.changes;
   const std::span<const std::uint64_t> gaps = std::span(numbers.gaps).first(changes - 1);
   const std::span<const std::uint32_t> steps = std::span(numbers.steps).first(changes);
-  const BlockHead head = head_of(choose(gaps), kind.form == Form::kSteps ? choose(steps) : ChosenCode{}, kind, changes);
+  std::array<std::uint32_t, kBlockChanges> narrow_gaps;
+  std::uint64_t total = 0;
+  for (std::uint32_t i = 0; i + 1 < changes; ++i) {
+    total += gaps[i];
+    narrow_gaps[i] = static_cast<std::uint32_t>(gaps[i]);
+  }
+  const bool is_narrow = total < kNarrowTotal;
+  const auto narrow = std::span<const std::uint32_t>(narrow_gaps).first(changes - 1);
+  const BlockHead head = head_of(is_narrow ? choose(narrow) : choose(gaps),
+                                 kind.form == Form::kSteps ? choose(steps) : ChosenCode{}, kind, changes);
   const BlockParts parts = parts_of(head, changes);
   Words words;
-  std::fill_n(words.begin(), 2 * parts.units(), 0U);
-  write_list(gaps, head.gaps, words.data() + parts.gap_unary, words.data() + parts.gap_low);
+  is_narrow ? write_list(narrow, head.gaps, words.data() + parts.gap_unary, words.data() + parts.gap_low)
+            : write_list(gaps, head.gaps, words.data() + parts.gap_unary, words.data() + parts.gap_low);
   write_list(head.has_steps ? steps : std::span(numbers.values).first(changes), head.values,
              words.data() + parts.value_unary, words.data() + parts.value_low);
+  if (parts.end % 2 != 0) words[parts.end] = 0;
   const std::size_t begin = units.size();
   units.resize(begin + parts.units());
   units[begin] = pack_head(head);

@@ -1,6 +1,8 @@
 #include "engine/delta/wire/message.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <string>
 
 namespace areal::delta::wire {
@@ -20,12 +22,20 @@ std::string word(std::uint64_t number) { return std::to_string(number); }
 std::uint64_t load_unit(std::span<const std::uint8_t> bytes, std::uint64_t place) {
   const std::uint8_t* from = bytes.data() + 8 * place;
   std::uint64_t unit = 0;
+  if constexpr (std::endian::native == std::endian::little) {
+    std::memcpy(&unit, from, 8);
+    return unit;
+  }
   for (std::uint32_t i = 0; i < 8; ++i) unit |= std::uint64_t{from[i]} << (8 * i);
   return unit;
 }
 
 void store_unit(std::span<std::uint8_t> bytes, std::uint64_t place, std::uint64_t unit) {
   std::uint8_t* to = bytes.data() + 8 * place;
+  if constexpr (std::endian::native == std::endian::little) {
+    std::memcpy(to, &unit, 8);
+    return;
+  }
   for (std::uint32_t i = 0; i < 8; ++i) to[i] = static_cast<std::uint8_t>(unit >> (8 * i));
 }
 
