@@ -237,8 +237,9 @@ int run(int count, char** arguments) {
     }
   }
   if ((!wishes.peers && !wishes.wire && wishes.sweep == 0) || wishes.threads == 0 || wishes.weights == 0) {
-    std::fprintf(stderr,
-                 "usage: delta_bench [--peers [--no-torch] | --wire] [--weights N] [--sweep N] [--threads N] | --quick\n");
+    std::fprintf(
+        stderr,
+        "usage: delta_bench [--peers [--no-torch] | --wire] [--weights N] [--sweep N] [--threads N] | --quick\n");
     return 64;
   }
   bool is_good = true;

@@ -33,8 +33,8 @@ Changes changes_of(const delta::InversionScalars& inversion, const OptimizerArra
   for (const float weight : arrays.weights) changes.base.push_back(delta::to_bf16(weight));
   for (const std::int32_t index : changes.found.indices) {
     const auto i = static_cast<std::size_t>(index);
-    changes.base[i] = delta::to_bf16(
-        delta::invert_adamw(inversion, arrays.weights[i], arrays.exp_avg[i], arrays.exp_avg_sq[i]));
+    changes.base[i] =
+        delta::to_bf16(delta::invert_adamw(inversion, arrays.weights[i], arrays.exp_avg[i], arrays.exp_avg_sq[i]));
   }
   return changes;
 }
@@ -83,10 +83,11 @@ double varint_bits(const Numbers& numbers) {
 
 void print_codes(const char* name, const Numbers& numbers) {
   constexpr Rule kAll[] = {Rule::kPacked, Rule::kRice, Rule::kExpGolomb};
-  std::printf("    bits for a %-5s entropy %5.2f, best of three %5.2f, Rice %5.2f, exp-Golomb %5.2f, packed %5.2f, LEB128 "
-              "%5.2f\n",
-              name, entropy_of(numbers), bits_by(numbers, kAll), bits_by(numbers, Rule::kRice),
-              bits_by(numbers, Rule::kExpGolomb), bits_by(numbers, Rule::kPacked), varint_bits(numbers));
+  std::printf(
+      "    bits for a %-5s entropy %5.2f, best of three %5.2f, Rice %5.2f, exp-Golomb %5.2f, packed %5.2f, LEB128 "
+      "%5.2f\n",
+      name, entropy_of(numbers), bits_by(numbers, kAll), bits_by(numbers, Rule::kRice),
+      bits_by(numbers, Rule::kExpGolomb), bits_by(numbers, Rule::kPacked), varint_bits(numbers));
 }
 
 void print_alternatives(const Changes& changes) {
@@ -115,10 +116,8 @@ struct Speeds {
 Speeds measure(const Changes& changes, ValueKind kind, Path path, const WireWishes& wishes) {
   const bool has_base = kind.form == Form::kSteps;
   const std::span<const std::uint16_t> base = has_base ? changes.base : std::span<const std::uint16_t>();
-  const TensorChanges sent{.elements = changes.base.size(),
-                           .narrow = changes.found.indices,
-                           .half = changes.found.values,
-                           .base = base};
+  const TensorChanges sent{
+      .elements = changes.base.size(), .narrow = changes.found.indices, .half = changes.found.values, .base = base};
   const TensorBase held{changes.base.size(), base};
   Speeds speeds;
   std::vector<std::uint8_t> bytes;
@@ -146,12 +145,13 @@ bool print_form(const char* name, const Changes& changes, ValueKind kind, Path p
   const double weights = 2e-9 * static_cast<double>(changes.base.size());  // GB of bf16.
   const Spread encoding = spread_of(speeds.encoding);
   const Spread decoding = spread_of(speeds.decoding);
-  std::printf("  %-22s %6.3f bytes a change   coding %6.1f (%5.1f to %5.1f)   decoding %6.1f (%5.1f to %5.1f) Mchange/s   "
-              "weights %6.1f and %6.1f GB/s%s\n",
-              name, static_cast<double>(speeds.bytes) / count, 1e-6 * count / encoding.median,
-              1e-6 * count / encoding.most, 1e-6 * count / encoding.least, 1e-6 * count / decoding.median,
-              1e-6 * count / decoding.most, 1e-6 * count / decoding.least, weights / encoding.median,
-              weights / decoding.median, speeds.is_equal ? "" : "   FAILED: decoded otherwise");
+  std::printf(
+      "  %-22s %6.3f bytes a change   coding %6.1f (%5.1f to %5.1f)   decoding %6.1f (%5.1f to %5.1f) Mchange/s   "
+      "weights %6.1f and %6.1f GB/s%s\n",
+      name, static_cast<double>(speeds.bytes) / count, 1e-6 * count / encoding.median, 1e-6 * count / encoding.most,
+      1e-6 * count / encoding.least, 1e-6 * count / decoding.median, 1e-6 * count / decoding.most,
+      1e-6 * count / decoding.least, weights / encoding.median, weights / decoding.median,
+      speeds.is_equal ? "" : "   FAILED: decoded otherwise");
   return speeds.is_equal;
 }
 

@@ -1,11 +1,12 @@
-// Bytes that are damaged, cut off, too long, made up, or made with intent: refused with a reason, or decoded to what was
-// sent; never read or written outside (the sanitizers look on).
+// Bytes that are damaged, cut off, too long, made up, or made with intent: refused with a reason, or decoded to what
+// was sent; never read or written outside (the sanitizers look on).
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "engine/delta/wire/decoder.h"
 #include "tests/codec/sample_deltas.h"
+#include "tests/codec/sealing.h"
 
 namespace areal::delta::wire {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 using tests::changes_of;
 using tests::make_sample;
 using tests::SampleTensor;
+using tests::seal;
 using tests::Spread;
 using tests::Steps;
 using Bytes = std::vector<std::uint8_t>;
@@ -49,7 +51,8 @@ struct Sent {
 };
 
 Sent small_one() {
-  return Sent({make_sample(300, {Spread::kEven, Steps::kTail, 9}, 1), make_sample(40, {Spread::kFew, Steps::kAny, 1}, 2),
+  return Sent({make_sample(300, {Spread::kEven, Steps::kTail, 9}, 1),
+               make_sample(40, {Spread::kFew, Steps::kAny, 1}, 2),
                make_sample(1200, {Spread::kRuns, Steps::kTail, 2}, 3)});
 }
 
@@ -79,8 +82,8 @@ TEST(WireDamage, EveryLengthButTheRightOneIsRefused) {
 }
 
 TEST(WireDamage, TheReasonSaysWhatAndWhere) {
-  const Sent sent({make_sample(300, {Spread::kEven, Steps::kTail, 9}, 1),
-                   make_sample(9000, {Spread::kAll, Steps::kTail, 1}, 2)});
+  const Sent sent(
+      {make_sample(300, {Spread::kEven, Steps::kTail, 9}, 1), make_sample(9000, {Spread::kAll, Steps::kTail, 1}, 2)});
   Bytes received = sent.bytes;
   received[received.size() - 9] ^= 1;
   const std::string damaged = sent.refusal(received);
@@ -118,33 +121,6 @@ TEST(WireDamage, OtherTensorsThanTheReceiversAreRefused) {
   bases[0].values = {};
   EXPECT_TRUE(refused(bases));
   EXPECT_FALSE((decode<std::int32_t, std::uint32_t>(sent.bytes, sent.bases())));
-}
-
-// As damage of the kind that checks cannot see: made by someone who makes the checks fit.
-void seal(Bytes& bytes) {
-  if (bytes.size() < 8 * kHeaderUnits || bytes.size() % 8 != 0) return;
-  const std::uint64_t there = bytes.size() / 8;
-  const std::uint64_t tensors = load_unit(bytes, 2);
-  const std::uint64_t blocks = load_unit(bytes, 4);
-  const std::uint64_t units = load_unit(bytes, 5);
-  if (tensors > there || blocks > there || units > there) return;
-  const std::uint64_t first_row = kHeaderUnits + 2 * tensors;
-  const std::uint64_t first = first_row + 2 * blocks;
-  if (first + units != there) return;
-  for (std::uint64_t block = 0; block < blocks; ++block) {
-    const std::uint64_t row = load_unit(bytes, first_row + 2 * block + 1);
-    const std::uint64_t begin = row & 0xFFFFFFFFU;
-    const std::uint64_t end =
-        block + 1 < blocks ? load_unit(bytes, first_row + 2 * block + 3) & 0xFFFFFFFFU : units;
-    std::uint64_t sum = 0;
-    for (std::uint64_t i = begin; i < std::min(end, units); ++i) sum += check_part(i - begin, load_unit(bytes, first + i));
-    store_unit(bytes, first_row + 2 * block + 1, begin | (std::uint64_t{fold_check(sum)} << 32));
-  }
-  std::uint64_t sum = 0;
-  for (std::uint64_t i = 0; i < first; ++i) {
-    if (i != kHeaderUnits - 1) sum += check_part(i, load_unit(bytes, i));
-  }
-  store_unit(bytes, kHeaderUnits - 1, sum);
 }
 
 // Behind the checks: whatever the codes and rows are, both paths see the same, and nothing is read or written outside.

@@ -1,5 +1,5 @@
-// Deltas to code: tensors of given sizes, changes evenly spread, in runs or rare, values of any kind. Also for the tests
-// of device code, which have no test library.
+// Deltas to code: tensors of given sizes, changes evenly spread, in runs or rare, values of any kind. Also for the
+// tests of device code, which have no test library.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -28,8 +28,9 @@ struct SampleKind {
 };
 
 // Patterns whose order or rounding is special: zeros, denormals, one, the largest, infinities, NaNs.
-inline constexpr std::uint16_t kSpecialBf16[] = {0x0000, 0x8000, 0x0001, 0x8001, 0x007F, 0x807F, 0x0080, 0x8080, 0x3F80,
-                                                 0xBF80, 0x7F7F, 0xFF7F, 0x7F80, 0xFF80, 0x7F81, 0xFF81, 0x7FC0, 0xFFFF};
+inline constexpr std::uint16_t kSpecialBf16[] = {0x0000, 0x8000, 0x0001, 0x8001, 0x007F, 0x807F,
+                                                 0x0080, 0x8080, 0x3F80, 0xBF80, 0x7F7F, 0xFF7F,
+                                                 0x7F80, 0xFF80, 0x7F81, 0xFF81, 0x7FC0, 0xFFFF};
 
 inline std::uint16_t sample_bf16(Rng& rng) {
   const std::uint16_t special = kSpecialBf16[rng.draw_below(std::size(kSpecialBf16))];

@@ -1,8 +1,8 @@
 // The way from one bf16 value to another, as a small number if they are near each other.
 //
 // Bit patterns are put in the order of their values, -0 before +0, NaNs at both ends; the step is the signed distance
-// modulo 2^16. It is numbered -1, +1, -2, +2, ... = 0, 1, 2, 3, ...; no step at all, which a delta has no need of, comes
-// last. Every pair of patterns has one number, and base and number give back the pattern. Pure functions.
+// modulo 2^16. It is numbered -1, +1, -2, +2, ... = 0, 1, 2, 3, ...; no step at all, which a delta has no need of,
+// comes last. Every pair of patterns has one number, and base and number give back the pattern. Pure functions.
 #pragma once
 #include <cstdint>
 

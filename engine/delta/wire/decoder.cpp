@@ -119,11 +119,10 @@ std::vector<std::uint64_t> elements_of(std::span<const TensorBase> bases) {
   return elements;
 }
 
-#define AREAL_DECODE(Index, Value)                                                                                 \
-  template Result<std::uint64_t> decode_blocks(const Message&, std::span<const TensorBase>, std::uint64_t,         \
-                                               std::uint64_t, Path, const ChangeRoom<Index, Value>&);              \
-  template Result<DecodedChanges<Index, Value>> decode(std::span<const std::uint8_t>, std::span<const TensorBase>, \
-                                                       Path)
+#define AREAL_DECODE(Index, Value)                                                                         \
+  template Result<std::uint64_t> decode_blocks(const Message&, std::span<const TensorBase>, std::uint64_t, \
+                                               std::uint64_t, Path, const ChangeRoom<Index, Value>&);      \
+  template Result<DecodedChanges<Index, Value>> decode(std::span<const std::uint8_t>, std::span<const TensorBase>, Path)
 AREAL_DECODE(std::int32_t, std::uint16_t);
 AREAL_DECODE(std::int32_t, std::uint32_t);
 AREAL_DECODE(std::int64_t, std::uint16_t);

@@ -1,7 +1,7 @@
 // Turns a coded delta into indices and values again, or says what is wrong with it and where.
 //
-// Reads and writes nothing outside its arguments, whatever the bytes are. What it wrote of a message that it then refuses
-// is worth nothing: apply only what was decoded as a whole. Parts may be decoded on any thread.
+// Reads and writes nothing outside its arguments, whatever the bytes are. What it wrote of a message that it then
+// refuses is worth nothing: apply only what was decoded as a whole. Parts may be decoded on any thread.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -110,11 +110,11 @@ Status encode_blocks(const EncodeTask& task, std::uint64_t first, std::uint64_t 
 }
 
 Result<std::vector<std::uint8_t>> join_runs(const EncodeTask& task, std::span<const BlockRun> runs) {
-  Header header{.form_and_bytes = static_cast<std::uint64_t>(task.kind().form) |
-                                  (std::uint64_t{task.kind().value_bytes} << 32),
-                .tensors = task.tensors().size(),
-                .changes = task.starts().change.back(),
-                .blocks = task.blocks()};
+  Header header{
+      .form_and_bytes = static_cast<std::uint64_t>(task.kind().form) | (std::uint64_t{task.kind().value_bytes} << 32),
+      .tensors = task.tensors().size(),
+      .changes = task.starts().change.back(),
+      .blocks = task.blocks()};
   for (const BlockRun& run : runs) header.units += run.units.size(), header.content += run.content;
   if (header.units > kMostUnits) return Error{Errc::kUnsupported, "2^32 units of coded blocks and more: send parts"};
 

@@ -1,7 +1,7 @@
 // Codes the changes of many tensors into one message.
 //
-// Equal changes give equal bytes on every machine, with any number of threads, on CPUs and devices. Pure functions: parts
-// of the work may be done on any thread and put together.
+// Equal changes give equal bytes on every machine, with any number of threads, on CPUs and devices. Pure functions:
+// parts of the work may be done on any thread and put together.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -1,15 +1,16 @@
 // The bytes of a coded delta: what stands where, and how damage is noticed.
 //
 // Units are 64-bit words, little-endian. A message is one header, a row for each tensor, a row for each block, and the
-// blocks. A block is at most 1,024 changes of one tensor, coded by itself; all blocks of a tensor but its last are full.
+// blocks. A block is at most 1,024 changes of one tensor, coded by itself; all blocks of a tensor but its last are
+// full.
 //
 //   header   8 units: magic; form | value bytes << 32; tensors; changes; blocks; units of all blocks; content; check
 //   tensor   2 units: elements; changes
 //   block    2 units: index of its first change; begin (unit among those of all blocks) | check << 32
 //
 // A block's first unit: bits 0-1 rule and 2-7 k of the gaps, 8-9 rule and 10-15 k of the values, bit 16 whether values
-// are steps, bits 32-47 and 48-63 how many bits the unary parts of gaps and of values have. Four parts follow, each from
-// a 32-bit boundary, filled from the lowest bit: unary and low parts of the gaps (index - index before - 1, of all
+// are steps, bits 32-47 and 48-63 how many bits the unary parts of gaps and of values have. Four parts follow, each
+// from a 32-bit boundary, filled from the lowest bit: unary and low parts of the gaps (index - index before - 1, of all
 // changes but the first), unary and low parts of the values (stream_code.h). A step is bf16_step.h's number for the way
 // from the receiver's value to the new one; a value that is no step stands there as it is, packed.
 //
@@ -115,13 +116,12 @@ AREAL_HOST_DEVICE constexpr BlockParts parts_of(const BlockHead& head, std::uint
   parts.value_unary =
       parts.gap_low + words_of(low_bits(head.gaps, changes - 1, zeros(head.gaps, head.gap_unary, changes - 1)));
   parts.value_low = parts.value_unary + words_of(head.value_unary);
-  parts.end =
-      parts.value_low + words_of(low_bits(head.values, changes, zeros(head.values, head.value_unary, changes)));
+  parts.end = parts.value_low + words_of(low_bits(head.values, changes, zeros(head.values, head.value_unary, changes)));
   return parts;
 }
 
-// Whether a block of so many changes (at least one) can begin so: what parts_of() requires holds, every number is in its
-// range's width, and values have the message's width.
+// Whether a block of so many changes (at least one) can begin so: what parts_of() requires holds, every number is in
+// its range's width, and values have the message's width.
 AREAL_HOST_DEVICE constexpr bool is_valid_head(const BlockHead& head, std::uint32_t changes, Form form,
                                                std::uint32_t value_bytes) {
   const auto fits = [](StreamCode code, std::uint32_t unary, std::uint32_t count, std::uint32_t most) {
@@ -129,7 +129,8 @@ AREAL_HOST_DEVICE constexpr bool is_valid_head(const BlockHead& head, std::uint3
     return code.rule == Rule::kPacked ? unary == 0 : unary >= count;
   };
   if (!fits(head.gaps, head.gap_unary, changes - 1, 63)) return false;
-  if (!head.has_steps) return head.values.rule == Rule::kPacked && head.values.k == 8 * value_bytes && head.value_unary == 0;
+  if (!head.has_steps)
+    return head.values.rule == Rule::kPacked && head.values.k == 8 * value_bytes && head.value_unary == 0;
   return form == Form::kSteps && fits(head.values, head.value_unary, changes, 16);
 }
 
@@ -142,7 +143,9 @@ AREAL_HOST_DEVICE constexpr std::uint32_t fold_check(std::uint64_t sum) {
 }
 
 // What one change adds to the content. `key`: content_key() of its tensor.
-AREAL_HOST_DEVICE constexpr std::uint64_t content_key(std::uint64_t tensor) { return finalise_word(tensor + kGoldenWord); }
+AREAL_HOST_DEVICE constexpr std::uint64_t content_key(std::uint64_t tensor) {
+  return finalise_word(tensor + kGoldenWord);
+}
 AREAL_HOST_DEVICE constexpr std::uint64_t content_part(std::uint64_t key, std::uint64_t index, std::uint32_t bits) {
   return mix_key(key + index * 0xD1342543DE82EF95ULL, bits);
 }

@@ -85,8 +85,7 @@ Status Message::read_header() {
   const std::uint32_t form = static_cast<std::uint32_t>(header_.form_and_bytes & 0xFFFFFFFFU);
   const bool is_step = form == static_cast<std::uint32_t>(Form::kSteps);
   if (form > static_cast<std::uint32_t>(Form::kSteps) || (value_bytes() != 2 && (is_step || value_bytes() != 4))) {
-    return error_of(Errc::kInvalid,
-                    {"form ", word(form), " of ", word(value_bytes()), "-byte values does not exist"});
+    return error_of(Errc::kInvalid, {"form ", word(form), " of ", word(value_bytes()), "-byte values does not exist"});
   }
   // Each alone first, so that the sum cannot run over.
   const std::uint64_t most = std::max({header_.tensors, header_.blocks, header_.units});
@@ -128,9 +127,9 @@ Status Message::read_tensors(std::span<const std::uint64_t> tensor_elements) {
     starts_.add(changes);
   }
   if (starts_.change.back() != header_.changes || starts_.block.back() != header_.blocks) {
-    return error_of(Errc::kCorrupt, {"tensors have ", word(starts_.change.back()), " changes in ",
-                                     word(starts_.block.back()), " blocks, the header says ", word(header_.changes),
-                                     " in ", word(header_.blocks)});
+    return error_of(Errc::kCorrupt,
+                    {"tensors have ", word(starts_.change.back()), " changes in ", word(starts_.block.back()),
+                     " blocks, the header says ", word(header_.changes), " in ", word(header_.blocks)});
   }
   return Unit{};
 }

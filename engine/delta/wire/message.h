@@ -41,10 +41,10 @@ BlockPlace place_of(const TensorStarts& starts, std::uint64_t block);
 
 class Message {
  public:
-  // `tensor_elements`: of the receiver's own tensors. Refuses bytes that are too short or too long for what their header
-  // says, another magic, form or width than exist, a check that does not fit, other tensors than the receiver's, more
-  // changes than elements, and rows of blocks that overlap, leave gaps, or do not ascend inside their tensor. Allocates for the
-  // receiver's tensors and nothing else.
+  // `tensor_elements`: of the receiver's own tensors. Refuses bytes that are too short or too long for what their
+  // header says, another magic, form or width than exist, a check that does not fit, other tensors than the receiver's,
+  // more changes than elements, and rows of blocks that overlap, leave gaps, or do not ascend inside their tensor.
+  // Allocates for the receiver's tensors and nothing else.
   static Result<Message> open(std::span<const std::uint8_t> bytes, std::span<const std::uint64_t> tensor_elements);
 
   [[nodiscard]] const Header& header() const { return header_; }

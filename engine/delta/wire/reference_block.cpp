@@ -96,8 +96,8 @@ void write_block_reference(const BlockNumbers& numbers, ValueKind kind, std::vec
 
 const char* read_lists_reference(std::span<const std::uint64_t> units, const BlockHead& head, BlockNumbers& numbers) {
   const BlockParts parts = parts_of(head, numbers.changes);
-  const char* wrong = read_list(units, numbers.changes - 1, head.gaps, {parts.gap_unary, parts.gap_low}, head.gap_unary,
-                                numbers.gaps);
+  const char* wrong =
+      read_list(units, numbers.changes - 1, head.gaps, {parts.gap_unary, parts.gap_low}, head.gap_unary, numbers.gaps);
   if (wrong != nullptr) return wrong;
   return read_list(units, numbers.changes, head.values, {parts.value_unary, parts.value_low}, head.value_unary,
                    head.has_steps ? numbers.steps : numbers.values);

@@ -1,8 +1,8 @@
 // How a list of whole numbers becomes bits: a code a list, chosen by what the list takes in each.
 //
-// A number is split into `zeros`, written in unary (so many 0 bits, then a 1), and `low`, written in `width` bits. Unary
-// parts of a list stand together, low parts too: where a part begins follows from counting bits, so that many threads
-// can read one list. k is the code's parameter:
+// A number is split into `zeros`, written in unary (so many 0 bits, then a 1), and `low`, written in `width` bits.
+// Unary parts of a list stand together, low parts too: where a part begins follows from counting bits, so that many
+// threads can read one list. k is the code's parameter:
 //   packed      no unary part, width k
 //   Rice        zeros = v >> k, width k; near the entropy for gaps between evenly spread indices
 //   exp-Golomb  u = (v >> k) + 1, zeros = bits of u - 1, width k + zeros; for a few numbers that are much larger
