@@ -8,6 +8,7 @@
 
 #include "bench/samples.h"
 #include "engine/delta/bf16.h"
+#include "engine/delta/cpu/wire_threads.h"
 #include "engine/delta/wire/bf16_step.h"
 #include "engine/delta/wire/decoder.h"
 #include "engine/delta/wire/encoder.h"
@@ -121,16 +122,22 @@ Speeds measure(const Changes& changes, ValueKind kind, Path path, const WireWish
   const TensorBase held{changes.base.size(), base};
   Speeds speeds;
   std::vector<std::uint8_t> bytes;
+  DecodedChanges<std::int32_t, std::uint16_t> decoded;
   for (int i = 0; i <= wishes.samples; ++i) {
     const double encoding = seconds_of([&] {
-      auto coded = encode(std::span(&sent, 1), kind, path);
+      auto coded = path == Path::kFast ? delta::encode_by_threads(std::span(&sent, 1), kind, wishes.threads)
+                                       : encode(std::span(&sent, 1), kind, path);
       if (coded) bytes = std::move(coded).value();
     });
     const double decoding = seconds_of([&] {
-      const auto decoded = decode<std::int32_t, std::uint16_t>(bytes, std::span(&held, 1), path);
-      speeds.is_equal = speeds.is_equal && decoded && decoded->indices == changes.found.indices &&
-                        decoded->values == changes.found.values;
+      auto result = path == Path::kFast ? delta::decode_by_threads<std::int32_t, std::uint16_t>(
+                                              bytes, std::span(&held, 1), wishes.threads)
+                                        : decode<std::int32_t, std::uint16_t>(bytes, std::span(&held, 1), path);
+      if (result) decoded = std::move(result).value();
     });
+    speeds.is_equal =
+        speeds.is_equal && decoded.indices == changes.found.indices && decoded.values == changes.found.values;
+    decoded.indices.clear();
     if (i == 0) continue;
     speeds.encoding.push_back(encoding);
     speeds.decoding.push_back(decoding);

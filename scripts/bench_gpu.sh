@@ -4,6 +4,7 @@
 #   scripts/bench_gpu.sh            results go to $OUT if it is set, else to bench/results
 #   scripts/bench_gpu.sh --quick    the sweep with 2^26 weights a setting instead of 2^31
 #   scripts/bench_gpu.sh --detect   the detector alone: build, its checks, its rows, the table; no peers, no sanitizer
+#   scripts/bench_gpu.sh --wire     the wire coding alone, likewise
 #
 # Needs a GPU of sm_90, nvcc, CMake and a C++ compiler; python3 with torch for the peers. Without a GPU it says "skipped:
 # no device" and exits 0. Exit status 1: something did not build, or a check did not hold. Takes about five minutes.
@@ -14,17 +15,17 @@ results=${OUT:-bench/results}
 quick=()
 targets=()
 test_options=()
-only_detect=0
+only_one=0
 case "${1:-}" in
   "") ;;
   --quick) quick=(--quick) ;;
-  --detect)
-    only_detect=1
-    quick=(--only detect)
-    test_options=(--detect)
+  --detect | --wire)
+    only_one=1
+    quick=(--only "${1#--}")
+    test_options=("$1")
     targets=(--target delta_gpu_bench delta_gpu_test delta_gpu_host_test)
     ;;
-  *) echo "bench_gpu: unknown argument '$1'; usage: scripts/bench_gpu.sh [--quick | --detect]" >&2; exit 64 ;;
+  *) echo "bench_gpu: unknown argument '$1'; usage: scripts/bench_gpu.sh [--quick | --detect | --wire]" >&2; exit 64 ;;
 esac
 
 if ! command -v nvidia-smi >/dev/null || ! nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
@@ -60,7 +61,7 @@ grep -E '^bench check .*holds NO' "$results/delta_gpu.log"
 tail -n 3 "$results/delta_gpu.log"
 
 python3=$(command -v python3 || echo python3)
-if [ "$only_detect" -eq 1 ]; then
+if [ "$only_one" -eq 1 ]; then
   part table
   "$python3" -B bench/peers/gpu_table.py "$results/delta_gpu.json" "$results/no-peers.json" | tee "$results/table.txt"
   echo "checks on the device: $checks" | tee -a "$results/table.txt"

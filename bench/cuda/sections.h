@@ -23,6 +23,8 @@ void measure_cub(Report& report, const Workload& workload, const Lists& lists, c
 // B12, and passes over whole tensors.
 void measure_apply(Report& report, const Workload& workload, const Lists& lists, const std::vector<Share>& shares,
                    const Ceilings& ceilings);
+// The wire coding of what the detector finds; checked to decode to it.
+void measure_wire(Report& report, const Workload& workload, const Lists& lists, const std::vector<Share>& shares);
 // B15: steps forward, then the rule; nothing may be missed. `elements` for each setting.
 void sweep(Report& report, std::uint64_t elements);
 

@@ -88,6 +88,14 @@ def apply_targets(rows, torch):
         line("apply at 1 %, bytes of its model vs copy bandwidth", row["of_copy"], 0.4, 0.65, unit="%")
 
 
+def wire_targets(rows):
+    for row in rows_with(rows, bench="wire", what="decoding", share=0.01):
+        # Steps are to come near their entropy; values as they are cannot.
+        line(f"bytes a change at 1 %, {row['form']}", row["bytes_a_change"], 3.3, 1.5 if row["form"] == "steps" else 3.3,
+             at_most=True, unit=" B")
+        line(f"decoding at 1 %, {row['form']}: GB/s of weights", row["weights_GBps"], 20, 20, unit="")
+
+
 def sweep_targets(rows):
     sweep = rows_with(rows, bench="sweep")
     if not sweep:
@@ -106,7 +114,7 @@ def sweep_targets(rows):
 def others(rows, torch):
     print("\neverything else")
     for row in rows_with(rows, bench="ceiling") + rows_with(rows, bench="snapshot") + rows_with(rows, bench="cub") + [
-            row for row in rows if row["bench"] in ("apply", "scan")] + [row for row in torch if row["bench"] != "torch"]:
+            row for row in rows if row["bench"] in ("apply", "scan", "wire")] + [row for row in torch if row["bench"] != "torch"]:
         rest = "  ".join(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
                          for name, value in row.items() if name not in ("bench", "what"))
         print(f"  {row['bench']}, {row['what']}: {rest}")
@@ -123,6 +131,7 @@ def main(arguments):
     print()
     detect_targets(rows, torch, shape)
     apply_targets(rows, torch)
+    wire_targets(rows)
     sweep_targets(rows)
     failed = rows_with(rows, bench="check", holds="NO")
     print(f"checks in the run: {len(rows_with(rows, bench='check'))}, {len(failed)} do not hold")

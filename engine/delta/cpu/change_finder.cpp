@@ -4,11 +4,10 @@
 #include <array>
 #include <bit>
 #include <limits>
-#include <system_error>
-#include <thread>
 
 #include "engine/base/check.h"
 #include "engine/delta/cpu/kernel.h"
+#include "engine/delta/cpu/start_thread.h"
 
 namespace areal::delta {
 namespace {
@@ -81,17 +80,6 @@ void find_range(const Job& job, std::uint64_t begin, std::uint64_t end, ChangeSe
       job.kernels.margin(margin, block, scratch.bits);
     }
     append(scratch, block, job.spans.first_index + i, found);
-  }
-}
-
-// Runs `work` in a thread, or here if none can be started: the result is the same.
-template <class Work>
-std::thread start_thread(const Work& work) {
-  try {
-    return std::thread(work);
-  } catch (const std::system_error&) {
-    work();
-    return {};
   }
 }
 
