@@ -124,12 +124,12 @@ Speeds measure(const Changes& changes, ValueKind kind, Path path, const WireWish
   std::vector<std::uint8_t> bytes;
   DecodedChanges<std::int32_t, std::uint16_t> decoded;
   for (int i = 0; i <= wishes.samples; ++i) {
-    const double encoding = seconds_of([&] {
+    const double encoding = core_seconds_of([&] {
       auto coded = path == Path::kFast ? delta::encode_by_threads(std::span(&sent, 1), kind, wishes.threads)
                                        : encode(std::span(&sent, 1), kind, path);
       if (coded) bytes = std::move(coded).value();
     });
-    const double decoding = seconds_of([&] {
+    const double decoding = core_seconds_of([&] {
       auto result = path == Path::kFast ? delta::decode_by_threads<std::int32_t, std::uint16_t>(
                                               bytes, std::span(&held, 1), wishes.threads)
                                         : decode<std::int32_t, std::uint16_t>(bytes, std::span(&held, 1), path);
