@@ -6,6 +6,9 @@
 namespace areal::delta::wire {
 namespace {
 
+// Values far apart are asked for so many changes before they are needed.
+constexpr std::size_t kAhead = 48;
+
 constexpr std::uint64_t kNarrow = 1ULL << 31;
 
 // Indices of a block; false if one is not below `limit`. REQUIRES: first < limit.
@@ -32,6 +35,7 @@ const char* place_values(const BlockNumbers& numbers, bool has_steps, std::span<
   }
   std::uint32_t all = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i + kAhead < values.size()) __builtin_prefetch(&base[static_cast<std::uint64_t>(indices[i + kAhead])]);
     all |= numbers.steps[i];
     const std::uint32_t before = base[static_cast<std::uint64_t>(indices[i])];
     values[i] = static_cast<Value>(step_from(before, numbers.steps[i] & 0xFFFFU));

@@ -9,6 +9,9 @@
 namespace areal::delta::wire {
 namespace {
 
+// Values far apart are asked for so many changes before they are needed.
+constexpr std::size_t kAhead = 48;
+
 constexpr std::uint64_t kMostElements = 1ULL << 62;
 
 const char* wrong_with(const TensorChanges& tensor, ValueKind kind) {
@@ -50,6 +53,9 @@ std::uint64_t fill_values(std::span<const Index> indices, std::span<const Value>
   }
   if (tensor.base.empty()) return content;
   for (std::size_t i = 0; i < indices.size(); ++i) {
+    if (i + kAhead < indices.size()) {
+      __builtin_prefetch(&tensor.base[static_cast<std::uint64_t>(indices[i + kAhead])]);
+    }
     numbers.steps[i] = step_number(tensor.base[static_cast<std::uint64_t>(indices[i])], numbers.values[i]);
   }
   return content;
