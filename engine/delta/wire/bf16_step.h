@@ -10,22 +10,21 @@
 
 namespace areal::delta::wire {
 
+// Signs are as good as random, so nothing branches on them. REQUIRES: all numbers are below 2^16.
 AREAL_HOST_DEVICE constexpr std::uint32_t bf16_rank(std::uint32_t bits) {
-  return (bits & 0x8000U) != 0 ? ~bits & 0xFFFFU : bits | 0x8000U;
+  return bits ^ 0x8000U ^ ((0U - (bits >> 15)) & 0x7FFFU);
 }
 AREAL_HOST_DEVICE constexpr std::uint32_t bf16_of_rank(std::uint32_t rank) {
-  return (rank & 0x8000U) != 0 ? rank & 0x7FFFU : ~rank & 0xFFFFU;
+  return rank ^ 0x8000U ^ (((rank >> 15) - 1U) & 0x7FFFU);
 }
 
 AREAL_HOST_DEVICE constexpr std::uint32_t step_number(std::uint32_t base, std::uint32_t now) {
   const std::uint32_t step = (bf16_rank(now) - bf16_rank(base)) & 0xFFFFU;
-  const std::uint32_t sign = (step & 0x8000U) != 0 ? 0xFFFFU : 0U;
-  return (((step << 1) ^ sign) - 1) & 0xFFFFU;
+  return (((step << 1) ^ (0U - (step >> 15))) - 1) & 0xFFFFU;
 }
-// REQUIRES: number < 2^16.
 AREAL_HOST_DEVICE constexpr std::uint32_t step_from(std::uint32_t base, std::uint32_t number) {
   const std::uint32_t zigzag = (number + 1) & 0xFFFFU;
-  const std::uint32_t step = (zigzag >> 1) ^ ((zigzag & 1U) != 0 ? 0xFFFFU : 0U);
+  const std::uint32_t step = (zigzag >> 1) ^ (0U - (zigzag & 1U));
   return bf16_of_rank((bf16_rank(base) + step) & 0xFFFFU);
 }
 
