@@ -82,8 +82,8 @@ TEST(MopdLoss, AnEmptyMaskAndAnEmptyBatchAreZero) {
 TEST(MopdLoss, TheRatioNeverPassesItsCap) {
   for (const double cap : {0.5, 1.0, 5.0, 7.3}) {
     Batch batch;
-    for (float gap = -4.0F; gap < 4.0F; gap += 0.01F) {
-      batch.behaviour[0] = batch.now[0] - gap;
+    for (int hundredths = -400; hundredths < 400; ++hundredths) {
+      batch.behaviour[0] = batch.now[0] - static_cast<float>(hundredths) / 100;
       EXPECT_LE(batch.loss(cap).value().importance_weight[0], cap);
     }
   }

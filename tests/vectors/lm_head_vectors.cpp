@@ -52,6 +52,7 @@ Outcome check_head(const Json& vector) {
 // Stored as bf16, as a model keeps it; the inputs are exact in it.
 std::vector<std::uint16_t> bf16_of(const std::vector<float>& values) {
   std::vector<std::uint16_t> stored;
+  stored.reserve(values.size());
   for (const float value : values)
     stored.push_back(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16));
   return stored;

@@ -1,5 +1,6 @@
 // What vector_test knows to check: one entry per topic and function, one file per topic.
 #pragma once
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -9,7 +10,7 @@ namespace areal::vectors {
 
 using Json = nlohmann::json;
 
-enum class Verdict { kPassed, kFailed, kSkipped };
+enum class Verdict : std::uint8_t { kPassed, kFailed, kSkipped };
 
 struct Outcome {
   Verdict verdict = Verdict::kPassed;
