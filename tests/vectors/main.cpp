@@ -97,6 +97,12 @@ int run_folder(const std::filesystem::path& folder) {
   add_dte_config(registry);
   add_dte_codec(registry);
   add_kl_estimator(registry);
+  add_gae(registry);
+  add_gae_lambda(registry);
+  add_overlong_penalty(registry);
+  add_packing(registry);
+  add_prompt_length(registry);
+  add_normalization(registry);
   std::vector<std::filesystem::path> paths;
   std::error_code problem;
   for (const auto& entry : std::filesystem::directory_iterator(folder, problem)) {
