@@ -1,9 +1,10 @@
-// Advantages by token, four rows at a time.
+// Advantages by token, eight rows at a time.
 //
-// The recursion of one row is a chain: each step waits for the one before. Rows do not depend on each other, so four of
-// them step together, from their ends, in the four lanes of a vector; tiles of 4 x 4 elements are turned around between
-// memory and lanes. Two such sets run side by side, so that one's chain fills the other's waits. Lanes round as scalars
-// do: the result is that of one row after the other, bit for bit.
+// The recursion of one row is a chain: each step waits for the one before. Rows do not depend on each other, so eight
+// of them step together, from their ends: four in the lanes of a vector, two vectors side by side. A block of columns
+// is turned around into a scratch first, row by row, and back afterwards: rows a power of two apart would else push
+// each other out of the cache with every step. Lanes round as scalars do: the result is that of one row after the
+// other, bit for bit.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -15,12 +16,22 @@ namespace areal::algo {
 namespace {
 
 constexpr std::size_t kLanes = 4;
+constexpr std::size_t kSets = 2;
+constexpr std::size_t kRows = kLanes * kSets;
+constexpr std::size_t kColumns = 64;  // Of a block: four cache lines of each row.
 constexpr std::size_t kBytes = 16;
 
 using Floats [[gnu::vector_size(kBytes)]] = float;
 using Words [[gnu::vector_size(kBytes)]] = std::uint32_t;
 
 static_assert(std::endian::native == std::endian::little, "the masks of four elements are read as one word");
+
+// A block of columns, lanes side by side. Rewards become advantages, values become returns.
+struct Scratch {
+  Floats reward[kSets][kColumns];
+  Floats value[kSets][kColumns];
+  Words trained[kSets][kColumns];
+};
 
 struct Tile {
   Floats line[kLanes];
@@ -42,6 +53,41 @@ Tile transposed(const Tile& tile) {
   return {{__builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5), __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7),
            __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5),
            __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)}};
+}
+
+// Where each of the rows of a set has its block.
+using Places = std::size_t[kLanes];
+
+void gather(std::span<const float> from, const Places& at, Floats* block) {
+  for (std::size_t column = 0; column < kColumns; column += kLanes) {
+    Tile tile;
+    for (std::size_t lane = 0; lane < kLanes; ++lane) tile.line[lane] = load(from.data() + at[lane] + column);
+    tile = transposed(tile);
+    for (std::size_t lane = 0; lane < kLanes; ++lane) block[column + lane] = tile.line[lane];
+  }
+}
+
+void gather(Mask from, const Places& at, Words* block) {
+  for (std::size_t column = 0; column < kColumns; column += kLanes) {
+    Words masks{};
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      std::uint32_t mask = 0;
+      std::memcpy(&mask, from.data() + at[lane] + column, kLanes);
+      masks[lane] = mask;
+    }
+    for (std::size_t byte = 0; byte < kLanes; ++byte) {
+      block[column + byte] = (masks >> (8 * static_cast<std::uint32_t>(byte))) & 0xFFU;
+    }
+  }
+}
+
+void scatter(const Floats* block, const Places& at, std::span<float> to) {
+  for (std::size_t column = 0; column < kColumns; column += kLanes) {
+    Tile tile;
+    for (std::size_t lane = 0; lane < kLanes; ++lane) tile.line[lane] = block[column + lane];
+    tile = transposed(tile);
+    for (std::size_t lane = 0; lane < kLanes; ++lane) store(to.data() + at[lane] + column, tile.line[lane]);
+  }
 }
 
 // The state of a row between two steps, and where its next element is: one behind `at`.
@@ -66,97 +112,85 @@ void step_one(const GaeInput& input, GaeOutput output, std::size_t row, Chain& c
   }
 }
 
-// Four rows in lanes.
-struct ChainSet {
-  std::size_t at[kLanes];
-  Floats next_value;
-  Floats last;
-  Floats decay;
+// The state of all rows, in lanes.
+struct State {
+  Floats next_value[kSets];
+  Floats last[kSets];
+  Floats decay[kSets];
+  Floats discount;
 };
 
-ChainSet joined(const GaeInput& input, std::size_t row, const Chain* chains) {
-  ChainSet set{};
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    set.at[lane] = chains[lane].at;
-    set.next_value[lane] = chains[lane].next_value;
-    set.last[lane] = chains[lane].last;
-    set.decay[lane] = input.decay[row + lane];
-  }
-  return set;
-}
-
-void split(const ChainSet& set, Chain* chains) {
-  for (std::size_t lane = 0; lane < kLanes; ++lane) chains[lane] = {set.at[lane], set.next_value[lane], set.last[lane]};
-}
-
-// Four steps of each of four rows.
-void step_tile(const GaeInput& input, GaeOutput output, Floats discount, ChainSet& set) {
-  Tile rewards;
-  Tile values;
-  Words masks{};
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    set.at[lane] -= kLanes;
-    rewards.line[lane] = load(&input.rewards[set.at[lane]]);
-    values.line[lane] = load(&input.values[set.at[lane]]);
-    std::uint32_t mask = 0;
-    std::memcpy(&mask, &input.trained[set.at[lane]], kLanes);
-    masks[lane] = mask;
-  }
-  rewards = transposed(rewards);
-  values = transposed(values);
-  Tile advantages;
-  Tile returns;
-  for (std::size_t column = kLanes; column-- > 0;) {
-    const Words trained = (masks >> (8 * static_cast<std::uint32_t>(column))) & 0xFFU;
-    const Floats value = values.line[column];
-    const Floats delta = rewards.line[column] + discount * set.next_value - value;
-    const Floats next = delta + set.decay * set.last;
-    set.last = trained != 0U ? next : set.last;
-    set.next_value = trained != 0U ? value : set.next_value;
-    advantages.line[column] = set.last;
-    returns.line[column] = set.last + value;
-  }
-  advantages = transposed(advantages);
-  returns = transposed(returns);
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    store(&output.advantages[set.at[lane]], advantages.line[lane]);
-    store(&output.returns[set.at[lane]], returns.line[lane]);
+void step_block(State& state, Scratch& scratch) {
+  for (std::size_t column = kColumns; column-- > 0;) {
+    for (std::size_t set = 0; set < kSets; ++set) {
+      const Words trained = scratch.trained[set][column];
+      const Floats value = scratch.value[set][column];
+      const Floats delta = scratch.reward[set][column] + state.discount * state.next_value[set] - value;
+      const Floats next = delta + state.decay[set] * state.last[set];
+      state.last[set] = trained != 0U ? next : state.last[set];
+      state.next_value[set] = trained != 0U ? value : state.next_value[set];
+      scratch.reward[set][column] = state.last[set];
+      scratch.value[set][column] = state.last[set] + value;
+    }
   }
 }
 
-// `kSets` sets of four rows, as far as the shortest of them reaches; then each row alone.
-template <std::size_t kSets>
-void step_rows(const GaeInput& input, GaeOutput output, std::size_t row) {
-  Chain chains[kSets * kLanes];
-  std::size_t shared = static_cast<std::size_t>(-1);
-  for (std::size_t lane = 0; lane < kSets * kLanes; ++lane) {
-    const std::size_t length = input.rows.length(row + lane);
-    const std::size_t end = input.rows.end(row + lane);
-    chains[lane] = {end, input.bootstrap[row + lane], 0};
-    shared = std::min(shared, length == 0 ? 0 : length - 1);
-    if (length == 0) continue;
-    output.advantages[end - 1] = 0;
-    output.returns[end - 1] = input.values[end - 1];
-    chains[lane].at = end - 1;
+// `blocks` blocks of each of eight rows.
+void step_blocks(const GaeInput& input, GaeOutput output, std::size_t row, Chain* chains, std::size_t blocks) {
+  State state{};
+  Places places[kSets];
+  for (std::size_t lane = 0; lane < kRows; ++lane) {
+    const std::size_t set = lane / kLanes;
+    state.next_value[set][lane % kLanes] = chains[lane].next_value;
+    state.last[set][lane % kLanes] = chains[lane].last;
+    state.decay[set][lane % kLanes] = input.decay[row + lane];
+    state.discount[lane % kLanes] = input.discount;
+    places[set][lane % kLanes] = chains[lane].at;
   }
-  const Floats discount = {input.discount, input.discount, input.discount, input.discount};
-  ChainSet sets[kSets];
-  for (std::size_t set = 0; set < kSets; ++set) sets[set] = joined(input, row + set * kLanes, chains + set * kLanes);
-  for (std::size_t tile = 0; tile < shared / kLanes; ++tile) {
-    for (std::size_t set = 0; set < kSets; ++set) step_tile(input, output, discount, sets[set]);
+  Scratch scratch;
+  for (; blocks > 0; --blocks) {
+    for (std::size_t set = 0; set < kSets; ++set) {
+      for (std::size_t& at : places[set]) at -= kColumns;
+      gather(input.rewards, places[set], scratch.reward[set]);
+      gather(input.values, places[set], scratch.value[set]);
+      gather(input.trained, places[set], scratch.trained[set]);
+    }
+    step_block(state, scratch);
+    for (std::size_t set = 0; set < kSets; ++set) {
+      scatter(scratch.reward[set], places[set], output.advantages);
+      scatter(scratch.value[set], places[set], output.returns);
+    }
   }
-  for (std::size_t set = 0; set < kSets; ++set) split(sets[set], chains + set * kLanes);
-  for (std::size_t lane = 0; lane < kSets * kLanes; ++lane) {
-    step_one(input, output, row + lane, chains[lane], chains[lane].at - input.rows.begin(row + lane));
+  for (std::size_t lane = 0; lane < kRows; ++lane) {
+    const std::size_t set = lane / kLanes;
+    chains[lane] = {places[set][lane % kLanes], state.next_value[set][lane % kLanes], state.last[set][lane % kLanes]};
   }
 }
 
-void step_row(const GaeInput& input, GaeOutput output, std::size_t row) {
-  if (input.rows.length(row) == 0) return;
-  Chain chain{input.rows.end(row) - 1, input.bootstrap[row], 0};
+// The last element of a row has no step.
+Chain start(const GaeInput& input, GaeOutput output, std::size_t row) {
+  Chain chain{input.rows.end(row), input.bootstrap[row], 0};
+  if (input.rows.length(row) == 0) return chain;
+  --chain.at;
   output.advantages[chain.at] = 0;
   output.returns[chain.at] = input.values[chain.at];
-  step_one(input, output, row, chain, input.rows.length(row) - 1);
+  return chain;
+}
+
+// Eight rows: in blocks as far as the shortest of them reaches, the last ones ending at cache lines if the rows do.
+void step_rows(const GaeInput& input, GaeOutput output, std::size_t row) {
+  Chain chains[kRows];
+  std::size_t shared = static_cast<std::size_t>(-1);
+  for (std::size_t lane = 0; lane < kRows; ++lane) {
+    chains[lane] = start(input, output, row + lane);
+    shared = std::min(shared, chains[lane].at - input.rows.begin(row + lane));
+  }
+  const std::size_t before = shared % kColumns;
+  for (std::size_t lane = 0; lane < kRows; ++lane) step_one(input, output, row + lane, chains[lane], before);
+  step_blocks(input, output, row, chains, shared / kColumns);
+  for (std::size_t lane = 0; lane < kRows; ++lane) {
+    step_one(input, output, row + lane, chains[lane], chains[lane].at - input.rows.begin(row + lane));
+  }
 }
 
 }  // namespace
@@ -171,9 +205,11 @@ void gae_by_token(const GaeInput& input, GaeOutput output) {
   AREAL_CHECK(output.advantages.size() == elements);
   AREAL_CHECK(output.returns.size() == elements);
   std::size_t row = 0;
-  for (; row + 2 * kLanes <= input.rows.size(); row += 2 * kLanes) step_rows<2>(input, output, row);
-  for (; row + kLanes <= input.rows.size(); row += kLanes) step_rows<1>(input, output, row);
-  for (; row < input.rows.size(); ++row) step_row(input, output, row);
+  for (; row + kRows <= input.rows.size(); row += kRows) step_rows(input, output, row);
+  for (; row < input.rows.size(); ++row) {
+    Chain chain = start(input, output, row);
+    step_one(input, output, row, chain, chain.at - input.rows.begin(row));
+  }
 }
 
 }  // namespace areal::algo

@@ -23,8 +23,6 @@ Outcome check_kl(const Json& vector) {
 
 }  // namespace
 
-void add_kl_estimator(std::vector<Checker>& registry) {
-  registry.push_back({"kl_estimator", "KLEstimator", check_kl});
-}
+void add_kl_estimator(std::vector<Checker>& registry) { registry.push_back({"kl_estimator", "KLEstimator", check_kl}); }
 
 }  // namespace areal::vectors
