@@ -99,7 +99,7 @@ class Preparation {
   void align() {
     out_.trained = rolled_left(rows_, input_.trained);
     out_.behaviour = kept(rolled_left(rows_, input_.behaviour));
-    out_.old = takes_proximal() ? kept(*input_.proximal) : out_.behaviour;
+    out_.old = takes_proximal() && input_.proximal ? kept(*input_.proximal) : out_.behaviour;
     if (!input_.turn_ids) return;
     turn_ids_ = rolled_left(rows_, *input_.turn_ids);
     for (std::size_t row = 0; row < rows_.size(); ++row) turn_ids_[rows_.end(row) - 1] = -1;

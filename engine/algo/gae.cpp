@@ -28,59 +28,60 @@ Result<std::vector<float>> bootstraps(const Rows& rows, std::span<const float> v
 
 namespace {
 
-constexpr std::size_t kNoToken = static_cast<std::size_t>(-1);
-
-// One row of a call, walked from its end.
+// One row of a call, walked from its end; a turn is written when the one before it begins.
 class TurnRow {
  public:
   TurnRow(const GaeInput& input, std::span<const std::int32_t> turn_ids, GaeOutput output, std::size_t row)
       : input_(input), turn_ids_(turn_ids), output_(output), row_(row), next_value_(input.bootstrap[row]) {}
 
   Status run() {
-    std::size_t first = kNoToken;  // Of the turn under way.
-    std::size_t last = kNoToken;
-    for (std::size_t at = input_.rows.end(row_); at-- > input_.rows.begin(row_);) {
-      output_.advantages[at] = 0;
-      output_.returns[at] = input_.values[at];
+    const std::size_t begin = input_.rows.begin(row_);
+    const auto length = static_cast<std::int64_t>(input_.rows.length(row_));
+    std::size_t written = input_.rows.end(row_);  // From there on all is done.
+    std::size_t first = written;                  // First trained token of the turn under way.
+    std::int32_t turn = -1;                       // None yet.
+    double reward = 0;
+    for (std::size_t at = written; at-- > begin;) {
       if (input_.trained[at] == 0) continue;
-      AREAL_TRY(check(at, first));
-      if (first != kNoToken && turn_ids_[at] != turn_ids_[first]) {
-        finish(first, last);
-        last = at;
+      const std::int32_t id = turn_ids_[at];
+      if (id != turn) {
+        if (id < 0 || id >= length || (turn >= 0 && id > turn)) return refusal(id, length);
+        if (turn >= 0) written = finish(first, written, reward);
+        turn = id;
+        reward = 0;
       }
-      if (last == kNoToken) last = at;
       first = at;
+      reward += static_cast<double>(input_.rewards[at]);
     }
-    if (first != kNoToken) finish(first, last);
+    if (turn >= 0) written = finish(first, written, reward);
+    fill(begin, written, 0, 0);
     return Unit{};
   }
 
  private:
-  [[nodiscard]] Status check(std::size_t at, std::size_t later) const {
-    const std::int32_t id = turn_ids_[at];
-    if (id < 0) return Error{Errc::kInvalid, "turn_ids must be non-negative at every active loss token"};
-    if (static_cast<std::size_t>(id) >= input_.rows.length(row_)) {
-      return Error{Errc::kInvalid, "turn_ids at active loss tokens must be smaller than the sequence length"};
+  static Error refusal(std::int32_t id, std::int64_t length) {
+    if (id < 0) return {Errc::kInvalid, "turn_ids must be non-negative at every active loss token"};
+    if (id >= length) {
+      return {Errc::kInvalid, "turn_ids at active loss tokens must be smaller than the sequence length"};
     }
-    if (later != kNoToken && id > turn_ids_[later]) {
-      return Error{Errc::kInvalid, "turn_ids at active loss tokens must be temporally nondecreasing"};
-    }
-    return Unit{};
+    return {Errc::kInvalid, "turn_ids at active loss tokens must be temporally nondecreasing"};
   }
 
-  // The turn whose trained tokens lie in [first, last].
-  void finish(std::size_t first, std::size_t last) {
-    const std::size_t count = last - first + 1;
-    const auto reward =
-        static_cast<float>(masked_sum(input_.rewards.subspan(first, count), input_.trained.subspan(first, count)));
+  // The turn that begins at `first`, and what is not trained behind it up to `end`.
+  std::size_t finish(std::size_t first, std::size_t end, double reward) {
     const float value = input_.values[first];
-    const float delta = reward + input_.discount * next_value_ - value;
+    const float delta = static_cast<float>(reward) + input_.discount * next_value_ - value;
     advantage_ = delta + input_.decay[row_] * advantage_;
     next_value_ = value;
-    for (std::size_t at = first; at <= last; ++at) {
-      if (input_.trained[at] == 0) continue;
-      output_.advantages[at] = advantage_;
-      output_.returns[at] = advantage_ + value;
+    fill(first, end, advantage_, advantage_ + value);
+    return first;
+  }
+
+  void fill(std::size_t begin, std::size_t end, float advantage, float trained_return) {
+    for (std::size_t at = begin; at < end; ++at) {
+      const bool is_trained = input_.trained[at] != 0;
+      output_.advantages[at] = is_trained ? advantage : 0.0F;
+      output_.returns[at] = is_trained ? trained_return : input_.values[at];
     }
   }
 

@@ -9,7 +9,8 @@
 // V; the others have advantage 0 and their value as return. Turns without a trained token cost neither γ nor λ.
 //
 // Elements that are not trained are never read into an advantage; their own return holds their value, whatever it is.
-// Arithmetic is float32 in the order above, each row on its own; R is summed in double. Rows may be padded or packed.
+// Arithmetic is float32 in the order above, each row on its own; R is summed in double, from the
+// last token to the first. Rows may be padded or packed.
 // Source: spec 4.2, 4.3. Not thread-bound: pure functions.
 #pragma once
 #include <cstdint>

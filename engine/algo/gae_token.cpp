@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kLanes = 4;
 constexpr std::size_t kSets = 2;
 constexpr std::size_t kRows = kLanes * kSets;
-constexpr std::size_t kColumns = 64;  // Of a block: four cache lines of each row.
+constexpr std::size_t kColumns = 1024;  // Of a block, at most: the scratch stays in the second cache.
 constexpr std::size_t kBytes = 16;
 
 using Floats [[gnu::vector_size(kBytes)]] = float;
@@ -58,17 +58,17 @@ Tile transposed(const Tile& tile) {
 // Where each of the rows of a set has its block.
 using Places = std::size_t[kLanes];
 
-void gather(std::span<const float> from, const Places& at, Floats* block) {
-  for (std::size_t column = 0; column < kColumns; column += kLanes) {
-    Tile tile;
+void gather(std::span<const float> from, const Places& at, std::size_t columns, Floats* block) {
+  for (std::size_t column = 0; column < columns; column += kLanes) {
+    Tile tile{};
     for (std::size_t lane = 0; lane < kLanes; ++lane) tile.line[lane] = load(from.data() + at[lane] + column);
     tile = transposed(tile);
     for (std::size_t lane = 0; lane < kLanes; ++lane) block[column + lane] = tile.line[lane];
   }
 }
 
-void gather(Mask from, const Places& at, Words* block) {
-  for (std::size_t column = 0; column < kColumns; column += kLanes) {
+void gather(Mask from, const Places& at, std::size_t columns, Words* block) {
+  for (std::size_t column = 0; column < columns; column += kLanes) {
     Words masks{};
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
       std::uint32_t mask = 0;
@@ -81,9 +81,9 @@ void gather(Mask from, const Places& at, Words* block) {
   }
 }
 
-void scatter(const Floats* block, const Places& at, std::span<float> to) {
-  for (std::size_t column = 0; column < kColumns; column += kLanes) {
-    Tile tile;
+void scatter(const Floats* block, const Places& at, std::size_t columns, std::span<float> to) {
+  for (std::size_t column = 0; column < columns; column += kLanes) {
+    Tile tile{};
     for (std::size_t lane = 0; lane < kLanes; ++lane) tile.line[lane] = block[column + lane];
     tile = transposed(tile);
     for (std::size_t lane = 0; lane < kLanes; ++lane) store(to.data() + at[lane] + column, tile.line[lane]);
@@ -120,8 +120,8 @@ struct State {
   Floats discount;
 };
 
-void step_block(State& state, Scratch& scratch) {
-  for (std::size_t column = kColumns; column-- > 0;) {
+void step_block(State& state, std::size_t columns, Scratch& scratch) {
+  for (std::size_t column = columns; column-- > 0;) {
     for (std::size_t set = 0; set < kSets; ++set) {
       const Words trained = scratch.trained[set][column];
       const Floats value = scratch.value[set][column];
@@ -135,8 +135,8 @@ void step_block(State& state, Scratch& scratch) {
   }
 }
 
-// `blocks` blocks of each of eight rows.
-void step_blocks(const GaeInput& input, GaeOutput output, std::size_t row, Chain* chains, std::size_t blocks) {
+// `steps` steps of each of eight rows, a multiple of four.
+void step_blocks(const GaeInput& input, GaeOutput output, std::size_t row, Chain* chains, std::size_t steps) {
   State state{};
   Places places[kSets];
   for (std::size_t lane = 0; lane < kRows; ++lane) {
@@ -147,18 +147,20 @@ void step_blocks(const GaeInput& input, GaeOutput output, std::size_t row, Chain
     state.discount[lane % kLanes] = input.discount;
     places[set][lane % kLanes] = chains[lane].at;
   }
-  Scratch scratch;
-  for (; blocks > 0; --blocks) {
+  Scratch scratch;  // NOLINT(cppcoreguidelines-pro-type-member-init): a block is written before it is read.
+  while (steps > 0) {
+    const std::size_t columns = std::min(steps, kColumns);
+    steps -= columns;
     for (std::size_t set = 0; set < kSets; ++set) {
-      for (std::size_t& at : places[set]) at -= kColumns;
-      gather(input.rewards, places[set], scratch.reward[set]);
-      gather(input.values, places[set], scratch.value[set]);
-      gather(input.trained, places[set], scratch.trained[set]);
+      for (std::size_t& at : places[set]) at -= columns;
+      gather(input.rewards, places[set], columns, scratch.reward[set]);
+      gather(input.values, places[set], columns, scratch.value[set]);
+      gather(input.trained, places[set], columns, scratch.trained[set]);
     }
-    step_block(state, scratch);
+    step_block(state, columns, scratch);
     for (std::size_t set = 0; set < kSets; ++set) {
-      scatter(scratch.reward[set], places[set], output.advantages);
-      scatter(scratch.value[set], places[set], output.returns);
+      scatter(scratch.reward[set], places[set], columns, output.advantages);
+      scatter(scratch.value[set], places[set], columns, output.returns);
     }
   }
   for (std::size_t lane = 0; lane < kRows; ++lane) {
@@ -177,7 +179,7 @@ Chain start(const GaeInput& input, GaeOutput output, std::size_t row) {
   return chain;
 }
 
-// Eight rows: in blocks as far as the shortest of them reaches, the last ones ending at cache lines if the rows do.
+// Eight rows: together as far as the shortest of them reaches, then each alone.
 void step_rows(const GaeInput& input, GaeOutput output, std::size_t row) {
   Chain chains[kRows];
   std::size_t shared = static_cast<std::size_t>(-1);
@@ -185,9 +187,9 @@ void step_rows(const GaeInput& input, GaeOutput output, std::size_t row) {
     chains[lane] = start(input, output, row + lane);
     shared = std::min(shared, chains[lane].at - input.rows.begin(row + lane));
   }
-  const std::size_t before = shared % kColumns;
+  const std::size_t before = shared % kLanes;
   for (std::size_t lane = 0; lane < kRows; ++lane) step_one(input, output, row + lane, chains[lane], before);
-  step_blocks(input, output, row, chains, shared / kColumns);
+  step_blocks(input, output, row, chains, shared - before);
   for (std::size_t lane = 0; lane < kRows; ++lane) {
     step_one(input, output, row + lane, chains[lane], chains[lane].at - input.rows.begin(row + lane));
   }

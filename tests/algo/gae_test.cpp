@@ -90,12 +90,13 @@ Rows draw_packed(Rng& rng, std::size_t count, std::int64_t longest) {
 TEST(GaeByToken, IsThePlainRecursionBitForBit) {
   Rng rng(1);
   for (std::size_t count = 0; count < 20; ++count) {
-    for (const std::size_t width : {1U, 2U, 4U, 5U, 8U, 9U, 33U}) {
+    for (const std::size_t width : {1U, 2U, 4U, 5U, 8U, 9U, 33U, 1030U}) {
       const Batch batch = draw_batch(rng, Rows::padded(count, width));
       EXPECT_EQ(by_token(batch).advantages, plain_by_token(batch).advantages) << count << "x" << width;
       EXPECT_EQ(by_token(batch).returns, plain_by_token(batch).returns) << count << "x" << width;
     }
-    const Batch packed = draw_batch(rng, draw_packed(rng, count, 40));
+    Rows uneven = draw_packed(rng, count, 40);
+    const Batch packed = draw_batch(rng, std::move(uneven));
     EXPECT_EQ(by_token(packed).advantages, plain_by_token(packed).advantages) << count;
     EXPECT_EQ(by_token(packed).returns, plain_by_token(packed).returns) << count;
   }
@@ -117,7 +118,8 @@ TEST(GaeByToken, KnownValues) {
 TEST(Gae, NothingThatIsMaskedLeaks) {
   Rng rng(2);
   for (int round = 0; round < 50; ++round) {
-    const Batch clean = draw_batch(rng, draw_packed(rng, 9, 30));
+    Rows rows = draw_packed(rng, 9, 30);
+    const Batch clean = draw_batch(rng, std::move(rows));
     Batch bad = clean;
     spoil(bad.rewards, bad.trained);
     spoil(bad.values, bad.trained);
@@ -213,7 +215,8 @@ TEST(GaeByTurn, GapsBootstrapAndFirstValue) {
 
 TEST(GaeByTurn, OneAdvantageForAllTokensOfATurn) {
   Rng rng(4);
-  const Batch batch = draw_batch(rng, draw_packed(rng, 20, 30));
+  Rows rows = draw_packed(rng, 20, 30);
+  const Batch batch = draw_batch(rng, std::move(rows));
   const Estimated result = by_turn(batch);
   for (std::size_t row = 0; row < batch.rows.size(); ++row) {
     for (std::size_t at = batch.rows.begin(row); at < batch.rows.end(row); ++at) {

@@ -58,8 +58,8 @@ Groups plain_first_fit(const std::vector<std::int64_t>& lengths, const PackLimit
 TEST(FirstFit, IsThePlainRule) {
   Rng rng(1);
   for (int round = 0; round < 300; ++round) {
-    const auto lengths =
-        draw_lengths(rng, static_cast<std::size_t>(draw_between(rng, 1, 60)), round % 2 == 0 ? 9 : 500);
+    const std::int64_t count = draw_between(rng, 1, 60);
+    const auto lengths = draw_lengths(rng, static_cast<std::size_t>(count), round % 2 == 0 ? 9 : 500);
     PackLimits limits{draw_between(rng, 500, 1500), 1, 1};
     limits.min_groups = draw_between(rng, 1, static_cast<std::int64_t>(lengths.size()));
     EXPECT_EQ(first_fit_decreasing(lengths, limits).value(), plain_first_fit(lengths, limits));
@@ -177,8 +177,8 @@ class PlainDifferencing {
 TEST(Differencing, IsThePlainMethod) {
   Rng rng(4);
   for (int round = 0; round < 200; ++round) {
-    const auto lengths =
-        draw_lengths(rng, static_cast<std::size_t>(draw_between(rng, 1, 40)), round % 2 == 0 ? 4 : 900);
+    const std::int64_t count = draw_between(rng, 1, 40);
+    const auto lengths = draw_lengths(rng, static_cast<std::size_t>(count), round % 2 == 0 ? 4 : 900);
     const auto k = static_cast<std::size_t>(draw_between(rng, 1, 9));
     EXPECT_EQ(differencing_partition(lengths, k).value(), PlainDifferencing::run(lengths, k)) << round;
   }
@@ -232,7 +232,8 @@ TEST(Greedy, AlwaysTheEmptiestGroupWithASeat) {
   Rng rng(7);
   for (int round = 0; round < 100; ++round) {
     const auto k = static_cast<std::size_t>(draw_between(rng, 1, 8));
-    const auto values = draw_lengths(rng, k * static_cast<std::size_t>(draw_between(rng, 1, 10)), 50);
+    const std::int64_t seats = draw_between(rng, 1, 10);
+    const auto values = draw_lengths(rng, k * static_cast<std::size_t>(seats), 50);
     const auto groups = balanced_greedy(values, k, Seats::kEqual).value();
     expect_cover(groups, values.size());
     for (const auto& group : groups) EXPECT_EQ(group.size(), values.size() / k);
@@ -263,7 +264,8 @@ std::int64_t best_difference(const std::vector<std::int64_t>& values, std::size_
 TEST(ContiguousPartition, DiffersAsLittleAsAnyCut) {
   Rng rng(8);
   for (int round = 0; round < 150; ++round) {
-    const auto values = draw_lengths(rng, static_cast<std::size_t>(draw_between(rng, 4, 11)), 30);
+    const std::int64_t count = draw_between(rng, 4, 11);
+    const auto values = draw_lengths(rng, static_cast<std::size_t>(count), 30);
     const auto min_size = static_cast<std::size_t>(draw_between(rng, 1, 2));
     const auto k = static_cast<std::size_t>(draw_between(rng, 1, static_cast<std::int64_t>(values.size() / min_size)));
     const auto runs = contiguous_partition(values, k, min_size).value();

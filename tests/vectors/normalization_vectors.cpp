@@ -185,11 +185,18 @@ Outcome check_min_usable(const Json& vector) {
   return expect_equal(vector.at("expected").at("value"), *least);
 }
 
+// Whether a configuration is accepted.
+Outcome check_config(const Json& vector) {
+  const Case made = case_of({{"config", vector.at("inputs")}, {"x", Json::array()}});
+  return expect_equal(!vector.contains("error"), made.is_config_valid && algo::check(made.config).has_value());
+}
+
 }  // namespace
 
 void add_normalization(std::vector<Checker>& registry) {
   registry.push_back({"normalization", "Normalization.__call__", check_normalization});
   registry.push_back({"masked_normalization", "masked_normalization", check_masked});
+  registry.push_back({"config_gates", "NormConfig", check_config});
   registry.push_back({"spec_examples", "norm.apply", check_example});
   registry.push_back({"spec_examples", "norm.resolve_min_usable", check_min_usable});
 }

@@ -120,6 +120,11 @@ Outcome check_packer(const Json& vector) {
                       !algo::packer_from(vector.at("inputs").at("algorithm").get<std::string>()).has_value());
 }
 
+Outcome check_spec(const Json& vector) {
+  const std::string name = vector.at("inputs").at("packing_algorithm");
+  return expect_equal(!vector.contains("error"), algo::packer_from(name).has_value());
+}
+
 Outcome check_greedy(const Json& vector) {
   const Json& inputs = vector.at("inputs");
   const auto groups = algo::balanced_greedy(values_in(inputs, "nums"), inputs.at("K"), algo::Seats::kEqual);
@@ -212,6 +217,7 @@ void add_packing(std::vector<Checker>& registry) {
   registry.push_back({"seqpack", "min_abs_diff_partition", check_contiguous});
   registry.push_back({"seqpack", "reorder_to_balanced_batches", check_batches});
   registry.push_back({"seqpack", "_compute_packing_metrics", check_metrics});
+  registry.push_back({"config_gates", "MicroBatchSpec", check_spec});
   registry.push_back({"spec_examples", "executor.balanced_greedy", check_example_greedy});
   registry.push_back({"spec_examples", "executor.kk_allocate", check_example_kk});
   registry.push_back({"spec_examples", "executor.ffd_allocate", check_example_ffd});
