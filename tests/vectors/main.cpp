@@ -105,6 +105,15 @@ int run_folder(const std::filesystem::path& folder) {
   add_rollout(registry);
   add_lm_head(registry);
   add_lockstep(registry);
+  add_gae(registry);
+  add_gae_lambda(registry);
+  add_overlong_penalty(registry);
+  add_packing(registry);
+  add_prompt_length(registry);
+  add_normalization(registry);
+  add_advantages(registry);
+  add_prompt_groups(registry);
+  add_rollout_rules(registry);
   std::vector<std::filesystem::path> paths;
   std::error_code problem;
   for (const auto& entry : std::filesystem::directory_iterator(folder, problem)) {

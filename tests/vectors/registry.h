@@ -54,5 +54,14 @@ void add_tracker(std::vector<Checker>& registry);
 void add_rollout(std::vector<Checker>& registry);
 void add_lm_head(std::vector<Checker>& registry);
 void add_lockstep(std::vector<Checker>& registry);
+void add_gae(std::vector<Checker>& registry);
+void add_gae_lambda(std::vector<Checker>& registry);
+void add_overlong_penalty(std::vector<Checker>& registry);
+void add_packing(std::vector<Checker>& registry);
+void add_prompt_length(std::vector<Checker>& registry);
+void add_normalization(std::vector<Checker>& registry);
+void add_advantages(std::vector<Checker>& registry);
+void add_prompt_groups(std::vector<Checker>& registry);
+void add_rollout_rules(std::vector<Checker>& registry);
 
 }  // namespace areal::vectors

@@ -1,0 +1,24 @@
+// Tensors as worked examples spell them: nested lists, with a tolerance of their own.
+#pragma once
+#include <cstddef>
+#include <vector>
+
+#include "tests/vectors/registry.h"
+#include "tests/vectors/tensors.h"
+
+namespace areal::vectors {
+
+// All numbers of nested lists in order; what is already a tensor or a flat list stays as it is.
+Json flat(const Json& nested);
+
+// Lengths of the outer and the inner lists; a flat list is one column.
+struct Sides {
+  std::size_t rows = 0;
+  std::size_t width = 1;
+};
+Sides sides_of(const Json& nested);
+
+// The case's "tol".
+Tolerance tolerance_of(const Json& vector);
+
+}  // namespace areal::vectors
