@@ -97,6 +97,9 @@ int run_folder(const std::filesystem::path& folder) {
   add_dte_config(registry);
   add_dte_codec(registry);
   add_kl_estimator(registry);
+  add_policy_loss(registry);
+  add_critic_loss(registry);
+  add_rejection(registry);
   std::vector<std::filesystem::path> paths;
   std::error_code problem;
   for (const auto& entry : std::filesystem::directory_iterator(folder, problem)) {

@@ -45,5 +45,8 @@ void add_tensor_fingerprint(std::vector<Checker>& registry);
 void add_dte_config(std::vector<Checker>& registry);
 void add_dte_codec(std::vector<Checker>& registry);
 void add_kl_estimator(std::vector<Checker>& registry);
+void add_policy_loss(std::vector<Checker>& registry);
+void add_critic_loss(std::vector<Checker>& registry);
+void add_rejection(std::vector<Checker>& registry);
 
 }  // namespace areal::vectors

@@ -1,0 +1,292 @@
+// The loops over tokens, for the vector width of the including file. One file of each instruction set includes it.
+//
+// A block of terms is computed in vectors and then added one by one, so that the sum is that of a plain loop. What is
+// masked is selected away before it meets a sum or a gradient. Everything is local to the including file.
+#pragma once
+#include <cstring>
+
+#include "engine/algo/loss_kernel.h"
+#include "engine/algo/policy_terms.h"
+
+namespace areal::algo {
+
+namespace lanes {
+namespace {
+#ifdef __AVX2__
+constexpr std::size_t kWidth = 8;
+#else
+constexpr std::size_t kWidth = 4;
+#endif
+using Floats [[gnu::vector_size(kWidth * 4)]] = float;
+using Words [[gnu::vector_size(kWidth * 4)]] = std::uint32_t;
+using Flags [[gnu::vector_size(kWidth * 4)]] = std::int32_t;
+using Bytes [[gnu::vector_size(kWidth)]] = std::uint8_t;
+}  // namespace
+}  // namespace lanes
+
+template <>
+struct NumberTraits<lanes::Floats> {
+  using Scalar = float;
+  using Words = lanes::Words;
+};
+
+namespace {
+
+using lanes::Bytes;
+using lanes::Flags;
+using lanes::Floats;
+using lanes::kWidth;
+
+// Terms of one block wait here for the sum.
+constexpr std::size_t kBlock = 1024;
+
+[[gnu::always_inline]] inline Floats load(const float* from) {
+  Floats values;
+  __builtin_memcpy(&values, from, sizeof(values));
+  return values;
+}
+
+[[gnu::always_inline]] inline void store(float* to, Floats values) { __builtin_memcpy(to, &values, sizeof(values)); }
+
+[[gnu::always_inline]] inline Flags load(const std::uint8_t* from) {
+  Bytes bytes;
+  __builtin_memcpy(&bytes, from, sizeof(bytes));
+  return __builtin_convertvector(bytes, Flags) != 0;
+}
+
+[[gnu::always_inline]] inline void store(std::uint8_t* to, Flags flags) {
+  const Bytes bytes = __builtin_convertvector(-flags, Bytes);
+  __builtin_memcpy(to, &bytes, sizeof(bytes));
+}
+
+[[gnu::always_inline]] inline Floats kept_only(Flags kept, Floats values) { return kept ? values : Floats{}; }
+
+[[gnu::always_inline]] inline double add_up(double sum, const float* terms, std::size_t count) {
+  for (std::size_t at = 0; at < count; ++at) sum += static_cast<double>(terms[at]);
+  return sum;
+}
+
+// Calls step(at, out of terms) for each vector of the whole ones, and sums what it wrote.
+template <class Step>
+[[gnu::always_inline]] inline double sum_of_vectors(std::size_t whole, const Step& step) {
+  float terms[kBlock];
+  double sum = 0;
+  for (std::size_t begin = 0; begin < whole; begin += kBlock) {
+    const std::size_t length = whole - begin < kBlock ? whole - begin : kBlock;
+    for (std::size_t at = 0; at < length; at += kWidth) step(begin + at, terms + at);
+    sum = add_up(sum, terms, length);
+  }
+  return sum;
+}
+
+[[gnu::always_inline]] inline Floats weights_at(const TokenArrays& in, std::size_t at) {
+  return in.weights != nullptr ? load(in.weights + at) : all_of<Floats>(1.0F);
+}
+
+struct PpoStep {
+  const RatioBand& band;
+  const TokenArrays& in;
+  const TokenResults& out;
+
+  [[gnu::always_inline]] inline void operator()(std::size_t at, float* terms) const {
+    const Flags counted = load(in.counted + at);
+    const Flags kept = load(in.kept + at);
+    const Floats log_ratio = load(in.logprobs + at) - load(in.base + at);
+    // Masked before exp(): what overflows there is nobody's ratio.
+    const Floats ratio = kept_only(counted, exp_of<Floats>(kept_only(counted, log_ratio)));
+    const ClipBand<float> clip{band.low, band.high, band.has_dual, band.dual};
+    const RatioTerm<Floats> term = ppo_term<Floats>(ratio, load(in.advantages + at), clip);
+    const Floats weight = weights_at(in, at);
+    const Floats loss = term.loss * weight;
+    store(terms, kept_only(kept, loss));
+    store(out.gradient + at, kept_only(kept, term.slope * ratio * (weight * all_of<Floats>(in.scale))));
+    if (out.loss == nullptr) return;
+    store(out.loss + at, loss);
+    store(out.ratio + at, ratio);
+    store(out.log_ratio + at, log_ratio);
+    store(out.is_clipped + at, term.is_clipped & counted);
+    store(out.is_dual_clipped + at, term.is_dual_clipped & counted);
+  }
+};
+
+struct CispoStep {
+  const RatioBand& band;
+  const TokenArrays& in;
+  const TokenResults& out;
+
+  [[gnu::always_inline]] inline void operator()(std::size_t at, float* terms) const {
+    const Flags kept = load(in.kept + at);
+    const Floats logprob = load(in.logprobs + at);
+    const Floats log_ratio = logprob - load(in.base + at);
+    // Statistics show masked ratios too; none of them passes the selections below.
+    const Floats ratio = exp_of<Floats>(log_ratio);
+    const ClipBand<float> clip{band.low, band.high, false, 0.0F};
+    const RatioTerm<Floats> term = cispo_term<Floats>(ratio, load(in.advantages + at), logprob, clip);
+    const Floats weight = weights_at(in, at);
+    const Floats loss = term.loss * weight;
+    store(terms, kept_only(kept, loss));
+    store(out.gradient + at, kept_only(kept, term.slope * (weight * all_of<Floats>(in.scale))));
+    if (out.loss == nullptr) return;
+    store(out.loss + at, loss);
+    store(out.ratio + at, ratio);
+    store(out.log_ratio + at, log_ratio);
+    store(out.is_clipped + at, term.is_clipped & load(in.counted + at));
+  }
+};
+
+struct SapoStep {
+  const GateSlopes& slopes;
+  const TokenArrays& in;
+  const TokenResults& out;
+
+  [[gnu::always_inline]] inline void operator()(std::size_t at, float* terms) const {
+    const Flags kept = load(in.kept + at);
+    const Floats log_ratio = load(in.logprobs + at) - load(in.base + at);
+    const Floats ratio = exp_of<Floats>(log_ratio);
+    const GateTerm<Floats> term =
+        sapo_term<Floats>(ratio, load(in.advantages + at), slopes.of_gain, slopes.of_loss);
+    store(terms, kept_only(kept, term.loss));
+    store(out.gradient + at, kept_only(kept, term.slope * ratio * all_of<Floats>(in.scale)));
+    if (out.loss == nullptr) return;
+    store(out.loss + at, term.loss);
+    store(out.ratio + at, ratio);
+    store(out.log_ratio + at, log_ratio);
+    store(out.gate + at, term.gate);
+    store(out.gate_of_gain + at, term.gate_of_gain);
+    store(out.gate_of_loss + at, term.gate_of_loss);
+  }
+};
+
+struct CriticStep {
+  const ValueBand& band;
+  const ValueArrays& in;
+  const TokenResults& out;
+
+  [[gnu::always_inline]] inline void operator()(std::size_t at, float* terms) const {
+    const Flags kept = in.kept != nullptr ? load(in.kept + at) : ~Flags{};
+    const ValueRule<float> rule{band.clip, band.is_huber, band.delta};
+    const ValueTerm<Floats> term =
+        critic_term<Floats>(load(in.values + at), load(in.old_values + at), load(in.targets + at), rule);
+    store(terms, kept_only(kept, term.loss));
+    store(out.gradient + at, kept_only(kept, term.slope * all_of<Floats>(in.scale)));
+    if (out.loss == nullptr) return;
+    store(out.loss + at, term.loss);
+    store(out.is_clipped + at, term.is_clipped);
+  }
+};
+
+// The tokens beyond the last whole vector, in arrays of one vector's length: those behind the end are masked.
+struct Tail {
+  float floats[4][kWidth] = {};
+  std::uint8_t bytes[2][kWidth] = {};
+  float results[8][kWidth] = {};
+  std::uint8_t flags[2][kWidth] = {};
+};
+
+template <class Value>
+inline const Value* copied(Value (&to)[kWidth], const Value* from, std::size_t begin, std::size_t count) {
+  if (from == nullptr) return nullptr;
+  __builtin_memcpy(to, from + begin, count * sizeof(Value));
+  return to;
+}
+
+template <class Value>
+inline void copy_back(Value* to, const Value* from, std::size_t begin, std::size_t count) {
+  if (to != nullptr) __builtin_memcpy(to + begin, from, count * sizeof(Value));
+}
+
+inline TokenResults results_in(Tail& tail, const TokenResults& out) {
+  const auto place = [](auto* wanted, auto* here) { return wanted != nullptr ? here : nullptr; };
+  return {tail.results[0],
+          place(out.ratio, tail.results[1]),
+          place(out.loss, tail.results[2]),
+          place(out.log_ratio, tail.results[3]),
+          place(out.is_clipped, tail.flags[0]),
+          place(out.is_dual_clipped, tail.flags[1]),
+          place(out.gate, tail.results[4]),
+          place(out.gate_of_gain, tail.results[5]),
+          place(out.gate_of_loss, tail.results[6])};
+}
+
+inline void copy_results(const TokenResults& from, const TokenResults& to, std::size_t begin, std::size_t count) {
+  copy_back(to.gradient, from.gradient, begin, count);
+  copy_back(to.ratio, from.ratio, begin, count);
+  copy_back(to.loss, from.loss, begin, count);
+  copy_back(to.log_ratio, from.log_ratio, begin, count);
+  copy_back(to.is_clipped, from.is_clipped, begin, count);
+  copy_back(to.is_dual_clipped, from.is_dual_clipped, begin, count);
+  copy_back(to.gate, from.gate, begin, count);
+  copy_back(to.gate_of_gain, from.gate_of_gain, begin, count);
+  copy_back(to.gate_of_loss, from.gate_of_loss, begin, count);
+}
+
+template <class Step, class Rule>
+inline double over_tokens(const Rule& rule, const TokenArrays& in, const TokenResults& out) {
+  const std::size_t whole = in.count / kWidth * kWidth;
+  const double sum = sum_of_vectors(whole, Step{rule, in, out});
+  const std::size_t rest = in.count - whole;
+  if (rest == 0) return sum;
+  Tail tail;
+  const TokenArrays last{copied(tail.floats[0], in.logprobs, whole, rest),
+                         copied(tail.floats[1], in.base, whole, rest),
+                         copied(tail.floats[2], in.advantages, whole, rest),
+                         copied(tail.bytes[0], in.counted, whole, rest),
+                         copied(tail.bytes[1], in.kept, whole, rest),
+                         copied(tail.floats[3], in.weights, whole, rest),
+                         rest,
+                         in.scale};
+  const TokenResults results = results_in(tail, out);
+  float terms[kWidth];
+  Step{rule, last, results}(0, terms);
+  copy_results(results, out, whole, rest);
+  return add_up(sum, terms, rest);
+}
+
+inline double over_values(const ValueBand& band, const ValueArrays& in, const TokenResults& out) {
+  const std::size_t whole = in.count / kWidth * kWidth;
+  const double sum = sum_of_vectors(whole, CriticStep{band, in, out});
+  const std::size_t rest = in.count - whole;
+  if (rest == 0) return sum;
+  Tail tail;
+  const ValueArrays last{copied(tail.floats[0], in.values, whole, rest),
+                         copied(tail.floats[1], in.old_values, whole, rest),
+                         copied(tail.floats[2], in.targets, whole, rest),
+                         copied(tail.bytes[0], in.kept, whole, rest),
+                         rest,
+                         in.scale};
+  const TokenResults results = results_in(tail, out);
+  float terms[kWidth];
+  CriticStep{band, last, results}(0, terms);
+  copy_results(results, out, whole, rest);
+  return add_up(sum, terms, rest);
+}
+
+// Eight bytes at a time: each byte's lowest bit becomes whether it is not 0, and a multiplication adds them up.
+inline std::size_t count_bytes(const std::uint8_t* mask, std::size_t length) {
+  std::size_t kept = 0;
+  std::size_t at = 0;
+  for (; at + 8 <= length; at += 8) {
+    std::uint64_t word;
+    __builtin_memcpy(&word, mask + at, 8);
+    const std::uint64_t low_bits = 0x7F7F7F7F7F7F7F7FULL;
+    const std::uint64_t is_set = ((((word & low_bits) + low_bits) | word) >> 7) & 0x0101010101010101ULL;
+    kept += (is_set * 0x0101010101010101ULL) >> 56;
+  }
+  for (; at < length; ++at) kept += mask[at] != 0 ? 1U : 0U;
+  return kept;
+}
+
+inline double ppo_kernel(const RatioBand& band, const TokenArrays& in, const TokenResults& out) {
+  return over_tokens<PpoStep>(band, in, out);
+}
+inline double cispo_kernel(const RatioBand& band, const TokenArrays& in, const TokenResults& out) {
+  return over_tokens<CispoStep>(band, in, out);
+}
+inline double sapo_kernel(const GateSlopes& slopes, const TokenArrays& in, const TokenResults& out) {
+  return over_tokens<SapoStep>(slopes, in, out);
+}
+
+constexpr LossKernels kKernels{ppo_kernel, cispo_kernel, sapo_kernel, over_values, count_bytes};
+
+}  // namespace
+}  // namespace areal::algo
