@@ -36,7 +36,7 @@ struct CriticLoss {
   float loss = 0;
   std::vector<float> gradient;           // d loss / d values
   std::vector<float> element_loss;       // Statistics, of every element; filled only where asked for.
-  std::vector<std::uint8_t> is_clipped;  // Where the clipped distance is the greater.
+  std::vector<std::uint8_t> is_clipped;  // Where the mask keeps and the clipped distance is the greater.
 };
 
 // Replaces `into`. kInvalid: lengths differ.

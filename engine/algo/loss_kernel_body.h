@@ -130,7 +130,7 @@ struct CispoStep {
     store(out.loss + at, loss);
     store(out.ratio + at, ratio);
     store(out.log_ratio + at, log_ratio);
-    store(out.is_clipped + at, term.is_clipped & load(in.counted + at));
+    store(out.is_clipped + at, term.is_clipped & kept);
   }
 };
 
@@ -171,7 +171,7 @@ struct CriticStep {
     store(out.gradient + at, kept_only(kept, term.slope * all_of<Floats>(in.scale)));
     if (out.loss == nullptr) return;
     store(out.loss + at, term.loss);
-    store(out.is_clipped + at, term.is_clipped);
+    store(out.is_clipped + at, term.is_clipped & kept);
   }
 };
 

@@ -29,6 +29,9 @@ Bounds bounds_of(const RejectionSettings& settings) {
   return bounds;
 }
 
+// A NaN wins.
+float greater(float a, float b) { return std::isnan(a) || a > b ? a : b; }
+
 float metric_of(RejectionMetric metric, float proximal, float old) {
   const float d = proximal - old;
   switch (metric) {
@@ -41,7 +44,7 @@ float metric_of(RejectionMetric metric, float proximal, float old) {
     case RejectionMetric::kK3:
       return exp_of<float>(-d) - 1.0F + d;
     case RejectionMetric::kBinaryKl:
-      return binary_kl(proximal, old);
+      return greater(binary_kl(proximal, old), binary_kl(old, proximal));
   }
   AREAL_CHECK(false);
 }
@@ -56,9 +59,7 @@ float aggregate(RejectionAggregate how, std::span<const float> values, Mask mask
     case RejectionAggregate::kMax: {
       float greatest = -std::numeric_limits<float>::infinity();
       for (std::size_t at = 0; at < values.size(); ++at) {
-        if (mask[at] == 0) continue;
-        if (std::isnan(values[at])) return values[at];
-        greatest = std::max(greatest, values[at]);
+        if (mask[at] != 0) greatest = greater(greatest, values[at]);
       }
       return greatest;
     }

