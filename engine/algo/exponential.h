@@ -1,6 +1,6 @@
 // exp() for float: a polynomial without branches or tables, so that a loop over it becomes vector instructions.
 //
-// At most 1 fp32 neighbour from the true value (tests/algo/exponential_test.cpp looks at every 97th float); subnormal
+// At most 1 fp32 neighbour from the true value (tests/algo/exponential_test.cpp looks at every 37th float); subnormal
 // results, overflow to infinity, 0 and NaN as std::exp gives them. The same operations run on one float and on a vector
 // of them, without fused multiplication: equal bits for every instruction set. On double it is std::exp, for tests of
 // formulas in float64. Range reduction and coefficients: Cephes' expf (S. Moshier).

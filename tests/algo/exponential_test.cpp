@@ -19,8 +19,8 @@ std::int64_t neighbours(float a, float b) {
 
 TEST(Exponential, IsWithinOneNeighbourOfTheTruthFromZeroToInfinity) {
   std::int64_t most = 0;
-  // From 2^-31 to 128, every 97th float, both signs.
-  for (std::uint32_t bits = 0x30000000; bits < 0x43000000; bits += 97) {
+  // From 2^-31 to 128, every 37th float, both signs.
+  for (std::uint32_t bits = 0x30000000; bits < 0x43000000; bits += 37) {
     const float x = std::bit_cast<float>(bits);
     for (const float value : {x, -x}) {
       const float truth = static_cast<float>(std::exp(static_cast<double>(value)));

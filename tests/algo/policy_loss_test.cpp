@@ -62,8 +62,10 @@ TEST(PolicyLoss, DoesNotChangeWithTheOrderOfRows) {
 // Scaled by tokens / all tokens * ranks and averaged over ranks, parts give the loss and gradient of the whole.
 TEST(PolicyLoss, DoesNotChangeWithTheCutIntoMicroBatchesAndRanks) {
   const Batch batch = mixed_batch();
-  const std::vector<std::vector<std::vector<std::size_t>>> cuts = {
-      {{{0}, {1, 2}, {3}, {4, 5, 6}, {7}}}, {{{0, 1, 2, 3}, {4}}, {{5, 6}, {7}}}, {{{7, 3}}, {{1, 0}}, {{2, 4, 5, 6}}}};
+  using Rank = std::vector<std::vector<std::size_t>>;
+  const std::vector<std::vector<Rank>> cuts = {{Rank{{0}, {1, 2}, {3}, {4, 5, 6}, {7}}},
+                                               {Rank{{0, 1, 2, 3}, {4}}, Rank{{5, 6}, {7}}},
+                                               {Rank{{7, 3}}, Rank{{1, 0}}, Rank{{2, 4, 5, 6}}}};
   const double all = static_cast<double>(count(batch.mask));
   for (const NamedLoss& loss : all_losses()) {
     const PolicyLoss whole = loss_of(loss, batch);
@@ -156,7 +158,9 @@ TEST(PolicyLoss, RejectionKeepsTheDivisor) {
   const std::vector<float> advantages = {1.0F, 1.0F, 3.0F, 1.0F};
   const std::vector<std::uint8_t> mask = {1, 1, 1, 1};
   PpoSettings settings;
-  settings.rejection = checked({.upper = 2.0}).value();
+  RejectionSettings below_two;
+  below_two.upper = 2.0;
+  settings.rejection = checked(below_two).value();
   PolicyLoss got;
   ASSERT_TRUE(ppo_actor_loss(settings, {logprobs, logprobs, old, advantages, mask, &rows}, Statistics::kFill, got));
   EXPECT_EQ(got.statistics.behaviour->kept, (std::vector<std::uint8_t>{1, 0, 1, 0}));
@@ -180,7 +184,9 @@ TEST(PolicyLoss, RefusesWhatItCannotCompute) {
   EXPECT_FALSE(sapo_loss({1, 1, RatioLevel::kSequence}, packed, Statistics::kFill, into));
   EXPECT_TRUE(ppo_actor_loss({}, packed, Statistics::kFill, into));
   for (const double dual : {1.0, 0.5, static_cast<double>(kNan)}) {
-    EXPECT_FALSE(ppo_actor_loss({.dual_clip = dual}, batch.view(rows), Statistics::kFill, into)) << dual;
+    PpoSettings settings;
+    settings.dual_clip = dual;
+    EXPECT_FALSE(ppo_actor_loss(settings, batch.view(rows), Statistics::kFill, into)) << dual;
   }
   for (const double tau : {0.0, -1.0}) {
     EXPECT_FALSE(sapo_loss({tau, 1.0}, batch.view(rows), Statistics::kFill, into));

@@ -45,15 +45,21 @@ TEST(Rejection, HoldsItsInvariantsForEverySetting) {
     const auto got = apply_rejection(settings, batch.proximal, batch.old, batch.mask, &rows);
     ASSERT_TRUE(got);
     const bool clamps = settings.action == RejectionAction::kClamp;
-    if (clamps) EXPECT_EQ(got->kept, batch.mask);
+    if (clamps) {
+      EXPECT_EQ(got->kept, batch.mask);
+    }
     const bool is_bounded = settings.level == RejectionLevel::kToken && settings.metric == RejectionMetric::kRatio;
     for (std::size_t at = 0; at < batch.tokens(); ++at) {
       EXPECT_LE(got->kept[at], batch.mask[at]);
       EXPECT_EQ(got->weights[at] == 0, got->kept[at] == 0);
-      if (is_bounded) EXPECT_LE(got->weights[at], 1.2F);
+      if (is_bounded) {
+        EXPECT_LE(got->weights[at], 1.2F);
+      }
     }
     const double dropped = static_cast<double>(count(batch.mask) - count(got->kept));
-    if (!clamps) EXPECT_EQ(got->filtered_fraction, dropped / static_cast<double>(count(batch.mask)));
+    if (!clamps) {
+      EXPECT_EQ(got->filtered_fraction, dropped / static_cast<double>(count(batch.mask)));
+    }
     if (got->filtered_fraction > 0 && got->filtered_fraction < 1) ++filtering;
   }
   EXPECT_GT(filtering, 10);
