@@ -63,13 +63,18 @@ std::vector<Subject> subjects(const TokenArrays& arrays, Results& into) {
   const auto policy = [](const char* name, const char* torch, std::function<void()> run, algo::PolicyLoss& loss) {
     return Subject{name, torch, std::move(run), &loss.loss, &loss.gradient};
   };
-  return {policy("PPO", "ppo", [=, &into] { require(ppo_actor_loss(plain, tokens, left_out, into.ppo)); }, into.ppo),
-          policy("PPO with dual clip", "ppo_dual",
-                 [=, &into] { require(ppo_actor_loss(bounded, tokens, left_out, into.dual)); }, into.dual),
-          policy("PPO with statistics", "",
-                 [=, &into] { require(ppo_actor_loss(plain, tokens, Statistics::kFill, into.full)); }, into.full),
-          policy("CISPO", "cispo", [=, &into] { require(cispo_loss(cispo, tokens, left_out, into.cispo)); }, into.cispo),
-          policy("SAPO", "sapo", [=, &into] { require(sapo_loss({}, to_old, left_out, into.sapo)); }, into.sapo),
+  return {policy(
+              "PPO", "ppo", [=, &into] { require(ppo_actor_loss(plain, tokens, left_out, into.ppo)); }, into.ppo),
+          policy(
+              "PPO with dual clip", "ppo_dual",
+              [=, &into] { require(ppo_actor_loss(bounded, tokens, left_out, into.dual)); }, into.dual),
+          policy(
+              "PPO with statistics", "",
+              [=, &into] { require(ppo_actor_loss(plain, tokens, Statistics::kFill, into.full)); }, into.full),
+          policy(
+              "CISPO", "cispo", [=, &into] { require(cispo_loss(cispo, tokens, left_out, into.cispo)); }, into.cispo),
+          policy(
+              "SAPO", "sapo", [=, &into] { require(sapo_loss({}, to_old, left_out, into.sapo)); }, into.sapo),
           Subject{"critic", "critic", [=, &into] { require(critic_loss({0.2}, values, left_out, into.critic)); },
                   &into.critic.loss, &into.critic.gradient}};
 }

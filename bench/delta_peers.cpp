@@ -92,7 +92,8 @@ std::unique_ptr<TorchPeer> TorchPeer::start(const std::string& script, const Opt
                                             std::uint32_t threads, std::string& why) {
   const auto bytes = [](const std::vector<float>& values) { return std::as_bytes(std::span(values)); };
   auto process = TorchProcess::start(
-      script, {{"p", bytes(arrays.weights)}, {"m", bytes(arrays.exp_avg)}, {"v", bytes(arrays.exp_avg_sq)}}, threads, why);
+      script, {{"p", bytes(arrays.weights)}, {"m", bytes(arrays.exp_avg)}, {"v", bytes(arrays.exp_avg_sq)}}, threads,
+      why);
   return process ? std::unique_ptr<TorchPeer>(new TorchPeer(std::move(process))) : nullptr;
 }
 

@@ -9,9 +9,9 @@ namespace areal::algo {
 Status cispo_loss(const CispoSettings& settings, const PolicyTokens& tokens, Statistics statistics, PolicyLoss& into) {
   AREAL_TRY(check_shapes(tokens));
   if (!settings.clip_higher || !(*settings.clip_higher > 0)) {
-    return Error{Errc::kInvalid,
-                 settings.clip_higher ? fmt::format("CISPO needs an upper clip above 0, not {}", *settings.clip_higher)
-                                      : "CISPO needs an upper clip above 0, not none"};
+    return Error{Errc::kInvalid, settings.clip_higher
+                                     ? fmt::format("CISPO needs an upper clip above 0, not {}", *settings.clip_higher)
+                                     : "CISPO needs an upper clip above 0, not none"};
   }
   auto rejection = rejection_of(settings.rejection, tokens);
   if (!rejection) return std::move(rejection).error();

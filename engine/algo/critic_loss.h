@@ -1,8 +1,9 @@
 // The critic's clipped loss and its gradient.
 //
-// a = distance(value, target), b = distance(old value moved by at most eps towards value, target); per element max(a, b);
-// the mean over the mask. The distance is half the square, or Huber's with delta 10. An empty mask gives 0, where the
-// reference divides 0 by 0. Values in units of return; fp32, the sum in double. Source: PPO2 of OpenAI baselines. Pure.
+// a = distance(value, target), b = distance(old value moved by at most eps towards value, target); per element max(a,
+// b); the mean over the mask. The distance is half the square, or Huber's with delta 10. An empty mask gives 0, where
+// the reference divides 0 by 0. Values in units of return; fp32, the sum in double. Source: PPO2 of OpenAI baselines.
+// Pure.
 #pragma once
 #include <cstdint>
 #include <optional>

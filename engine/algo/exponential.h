@@ -39,20 +39,20 @@ template <class Number>
   // Beyond these, results are infinity and 0; a NaN is on neither side and stays.
   const Number most = all_of<Number>(89.0F);
   const Number least = all_of<Number>(-104.0F);
-  x = x > most ? most : x;
-  x = x < least ? least : x;
+  x = most < x ? most : x;
+  x = least > x ? least : x;
   // 1.5 * 2^23: adding it rounds to an integer, which is then in the low bits.
   const Number rounder = all_of<Number>(0x1.8p23F);
   const Number shifted = x * all_of<Number>(1.44269504088896341F) + rounder;
   const Number whole = shifted - rounder;
   const Number rest = (x - whole * all_of<Number>(0.693359375F)) - whole * all_of<Number>(-2.12194440e-4F);
-  Number series = all_of<Number>(1.9875691500e-4F);
-  series = series * rest + all_of<Number>(1.3981999507e-3F);
-  series = series * rest + all_of<Number>(8.3334519073e-3F);
-  series = series * rest + all_of<Number>(4.1665795894e-2F);
-  series = series * rest + all_of<Number>(1.6666665459e-1F);
-  series = series * rest + all_of<Number>(5.0000001201e-1F);
-  const Number power = (series * (rest * rest) + rest) + all_of<Number>(1.0F);
+  // In pairs, so that few operations wait for one another.
+  const Number square = rest * rest;
+  const Number upper = all_of<Number>(1.9875691500e-4F) * rest + all_of<Number>(1.3981999507e-3F);
+  const Number middle = all_of<Number>(8.3334519073e-3F) * rest + all_of<Number>(4.1665795894e-2F);
+  const Number lower = all_of<Number>(1.6666665459e-1F) * rest + all_of<Number>(5.0000001201e-1F);
+  const Number series = (upper * square + middle) * square + lower;
+  const Number power = (series * square + rest) + all_of<Number>(1.0F);
   // 2^exponent in two factors, each in the range of normal numbers.
   const Words exponent = __builtin_bit_cast(Words, shifted) - __builtin_bit_cast(Words, rounder);
   const Words half = ((exponent + 512U) >> 1) - 256U;

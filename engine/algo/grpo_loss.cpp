@@ -55,7 +55,8 @@ Status check_grpo(const GrpoSettings& settings) {
   const auto refuse = [](const char* why) { return Error{Errc::kInvalid, why}; };
   if (settings.uses_sapo && settings.uses_cispo) return refuse("CISPO and SAPO exclude each other");
   if (settings.uses_cispo && settings.level == RatioLevel::kSequence) return refuse("CISPO has no form for sequences");
-  if (settings.uses_cispo && !(settings.clip_higher.value_or(0) > 0)) return refuse("CISPO needs an upper clip above 0");
+  if (settings.uses_cispo && !(settings.clip_higher.value_or(0) > 0))
+    return refuse("CISPO needs an upper clip above 0");
   if (settings.uses_sapo && settings.is_decoupled) return refuse("SAPO has no decoupled form");
   return Unit{};
 }
@@ -73,8 +74,7 @@ Result<GrpoLoss> grpo_loss(const GrpoSettings& settings, const GrpoTokens& token
     if (!narrowed) return std::move(narrowed).error();
     result.mask = std::move(narrowed).value();
   }
-  const PolicyTokens policy{tokens.logprobs,   result.proximal, tokens.old,
-                            tokens.advantages, result.mask,     tokens.rows};
+  const PolicyTokens policy{tokens.logprobs, result.proximal, tokens.old, tokens.advantages, result.mask, tokens.rows};
   AREAL_TRY(surrogate(settings, policy, result.joint));
   result.statistics = statistics_of(settings, tokens, policy, result.joint);
   if (tokens.teacher) {

@@ -1,7 +1,7 @@
 // Kullback-Leibler estimators over log-probabilities of sampled tokens.
 //
-// With d = log p - log q of the token: k1 = d, k2 = d²/2, k3 = exp(-d) - 1 + d (Schulman, "Approximating KL Divergence").
-// Pure functions; float32 in, float32 out, each element on its own.
+// With d = log p - log q of the token: k1 = d, k2 = d²/2, k3 = exp(-d) - 1 + d (Schulman, "Approximating KL
+// Divergence"). Pure functions; float32 in, float32 out, each element on its own.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,6 @@
 // The loops over tokens, for the vector width of the including file. One file of each instruction set includes it.
 //
-// A block of terms is computed in vectors and then added one by one, so that the sum is that of a plain loop. What is
+// Terms are computed in vectors and then added one by one, so that the sum is that of a plain loop. What is
 // masked is selected away before it meets a sum or a gradient. Everything is local to the including file.
 #pragma once
 #include <cstring>
@@ -20,7 +20,13 @@ constexpr std::size_t kWidth = 4;
 using Floats [[gnu::vector_size(kWidth * 4)]] = float;
 using Words [[gnu::vector_size(kWidth * 4)]] = std::uint32_t;
 using Flags [[gnu::vector_size(kWidth * 4)]] = std::int32_t;
-using Bytes [[gnu::vector_size(kWidth)]] = std::uint8_t;
+// The byte of a word that belongs to each lane.
+#ifdef __AVX2__
+constexpr Words kLaneBytes = {0xFF, 0xFF00, 0xFF0000, 0xFF000000, 0xFF, 0xFF00, 0xFF0000, 0xFF000000};
+#else
+constexpr Words kLaneBytes = {0xFF, 0xFF00, 0xFF0000, 0xFF000000};
+#endif
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
 }  // namespace
 }  // namespace lanes
 
@@ -32,13 +38,10 @@ struct NumberTraits<lanes::Floats> {
 
 namespace {
 
-using lanes::Bytes;
 using lanes::Flags;
 using lanes::Floats;
 using lanes::kWidth;
-
-// Terms of one block wait here for the sum.
-constexpr std::size_t kBlock = 1024;
+using lanes::Words;
 
 [[gnu::always_inline]] inline Floats load(const float* from) {
   Floats values;
@@ -48,73 +51,91 @@ constexpr std::size_t kBlock = 1024;
 
 [[gnu::always_inline]] inline void store(float* to, Floats values) { __builtin_memcpy(to, &values, sizeof(values)); }
 
+// Flags from bytes: each lane looks at its byte of a word that all of its four have. Compilers widen bytes one by one.
 [[gnu::always_inline]] inline Flags load(const std::uint8_t* from) {
-  Bytes bytes;
-  __builtin_memcpy(&bytes, from, sizeof(bytes));
-  return __builtin_convertvector(bytes, Flags) != 0;
+  std::uint32_t words[kWidth / 4];
+  __builtin_memcpy(words, from, sizeof(words));
+#ifdef __AVX2__
+  const Words spread = {words[0], words[0], words[0], words[0], words[1], words[1], words[1], words[1]};
+#else
+  const Words spread = {words[0], words[0], words[0], words[0]};
+#endif
+  return (spread & lanes::kLaneBytes) != 0;
 }
 
 [[gnu::always_inline]] inline void store(std::uint8_t* to, Flags flags) {
-  const Bytes bytes = __builtin_convertvector(-flags, Bytes);
-  __builtin_memcpy(to, &bytes, sizeof(bytes));
+  const Words bits = __builtin_bit_cast(Words, flags) & lanes::kLaneBytes & 0x01010101U;
+  std::uint64_t pairs[kWidth / 2];
+  __builtin_memcpy(pairs, &bits, sizeof(pairs));
+  for (std::size_t quarter = 0; quarter < kWidth / 4; ++quarter) {
+    const std::uint64_t both = pairs[2 * quarter] | pairs[2 * quarter + 1];
+    const std::uint32_t word = static_cast<std::uint32_t>(both | (both >> 32));
+    __builtin_memcpy(to + 4 * quarter, &word, sizeof(word));
+  }
 }
 
 [[gnu::always_inline]] inline Floats kept_only(Flags kept, Floats values) { return kept ? values : Floats{}; }
 
-[[gnu::always_inline]] inline double add_up(double sum, const float* terms, std::size_t count) {
-  for (std::size_t at = 0; at < count; ++at) sum += static_cast<double>(terms[at]);
+// The first `count` of them, one by one.
+[[gnu::always_inline]] inline double add_up(double sum, Floats terms, std::size_t count) {
+  for (std::size_t lane = 0; lane < count; ++lane) sum += static_cast<double>(terms[lane]);
   return sum;
 }
 
-// Calls step(at, out of terms) for each vector of the whole ones, and sums what it wrote.
+// The terms of each whole vector, summed. A vector is added while the next one is computed: additions wait for one
+// another, and would else keep processors from looking ahead.
 template <class Step>
-[[gnu::always_inline]] inline double sum_of_vectors(std::size_t whole, const Step& step) {
-  float terms[kBlock];
+[[gnu::always_inline]] inline double sum_of_vectors(std::size_t whole, const Step step) {
   double sum = 0;
-  for (std::size_t begin = 0; begin < whole; begin += kBlock) {
-    const std::size_t length = whole - begin < kBlock ? whole - begin : kBlock;
-    for (std::size_t at = 0; at < length; at += kWidth) step(begin + at, terms + at);
-    sum = add_up(sum, terms, length);
+  Floats before{};
+  for (std::size_t at = 0; at < whole; at += kWidth) {
+    const Floats terms = step(at);
+    sum = add_up(sum, before, kWidth);
+    before = terms;
   }
-  return sum;
+  return add_up(sum, before, kWidth);
 }
 
 [[gnu::always_inline]] inline Floats weights_at(const TokenArrays& in, std::size_t at) {
   return in.weights != nullptr ? load(in.weights + at) : all_of<Floats>(1.0F);
 }
 
+template <bool kIsLean>
 struct PpoStep {
-  const RatioBand& band;
-  const TokenArrays& in;
-  const TokenResults& out;
+  RatioBand band;
+  TokenArrays in;
+  TokenResults out;
 
-  [[gnu::always_inline]] inline void operator()(std::size_t at, float* terms) const {
+  [[gnu::always_inline]] inline Floats operator()(std::size_t at) const {
     const Flags counted = load(in.counted + at);
-    const Flags kept = load(in.kept + at);
+    const Flags kept = kIsLean ? counted : load(in.kept + at);
     const Floats log_ratio = load(in.logprobs + at) - load(in.base + at);
     // Masked before exp(): what overflows there is nobody's ratio.
     const Floats ratio = kept_only(counted, exp_of<Floats>(kept_only(counted, log_ratio)));
     const ClipBand<float> clip{band.low, band.high, band.has_dual, band.dual};
     const RatioTerm<Floats> term = ppo_term<Floats>(ratio, load(in.advantages + at), clip);
-    const Floats weight = weights_at(in, at);
-    const Floats loss = term.loss * weight;
-    store(terms, kept_only(kept, loss));
-    store(out.gradient + at, kept_only(kept, term.slope * ratio * (weight * all_of<Floats>(in.scale))));
-    if (out.loss == nullptr) return;
+    const Floats weight = kIsLean ? all_of<Floats>(1.0F) : weights_at(in, at);
+    const Floats loss = kIsLean ? term.loss : term.loss * weight;
+    const Floats counting = kept_only(kept, loss);
+    const Floats scale = kIsLean ? all_of<Floats>(in.scale) : weight * all_of<Floats>(in.scale);
+    store(out.gradient + at, kept_only(kept, term.slope * ratio * scale));
+    if (kIsLean || out.loss == nullptr) return counting;
     store(out.loss + at, loss);
     store(out.ratio + at, ratio);
     store(out.log_ratio + at, log_ratio);
     store(out.is_clipped + at, term.is_clipped & counted);
     store(out.is_dual_clipped + at, term.is_dual_clipped & counted);
+    return counting;
   }
 };
 
+template <bool kIsLean>
 struct CispoStep {
-  const RatioBand& band;
-  const TokenArrays& in;
-  const TokenResults& out;
+  RatioBand band;
+  TokenArrays in;
+  TokenResults out;
 
-  [[gnu::always_inline]] inline void operator()(std::size_t at, float* terms) const {
+  [[gnu::always_inline]] inline Floats operator()(std::size_t at) const {
     const Flags kept = load(in.kept + at);
     const Floats logprob = load(in.logprobs + at);
     const Floats log_ratio = logprob - load(in.base + at);
@@ -122,56 +143,61 @@ struct CispoStep {
     const Floats ratio = exp_of<Floats>(log_ratio);
     const ClipBand<float> clip{band.low, band.high, false, 0.0F};
     const RatioTerm<Floats> term = cispo_term<Floats>(ratio, load(in.advantages + at), logprob, clip);
-    const Floats weight = weights_at(in, at);
-    const Floats loss = term.loss * weight;
-    store(terms, kept_only(kept, loss));
-    store(out.gradient + at, kept_only(kept, term.slope * (weight * all_of<Floats>(in.scale))));
-    if (out.loss == nullptr) return;
+    const Floats weight = kIsLean ? all_of<Floats>(1.0F) : weights_at(in, at);
+    const Floats loss = kIsLean ? term.loss : term.loss * weight;
+    const Floats counting = kept_only(kept, loss);
+    const Floats scale = kIsLean ? all_of<Floats>(in.scale) : weight * all_of<Floats>(in.scale);
+    store(out.gradient + at, kept_only(kept, term.slope * scale));
+    if (kIsLean || out.loss == nullptr) return counting;
     store(out.loss + at, loss);
     store(out.ratio + at, ratio);
     store(out.log_ratio + at, log_ratio);
     store(out.is_clipped + at, term.is_clipped & kept);
+    return counting;
   }
 };
 
+template <bool kIsLean>
 struct SapoStep {
-  const GateSlopes& slopes;
-  const TokenArrays& in;
-  const TokenResults& out;
+  GateSlopes slopes;
+  TokenArrays in;
+  TokenResults out;
 
-  [[gnu::always_inline]] inline void operator()(std::size_t at, float* terms) const {
+  [[gnu::always_inline]] inline Floats operator()(std::size_t at) const {
     const Flags kept = load(in.kept + at);
     const Floats log_ratio = load(in.logprobs + at) - load(in.base + at);
     const Floats ratio = exp_of<Floats>(log_ratio);
-    const GateTerm<Floats> term =
-        sapo_term<Floats>(ratio, load(in.advantages + at), slopes.of_gain, slopes.of_loss);
-    store(terms, kept_only(kept, term.loss));
+    const GateTerm<Floats> term = sapo_term<Floats>(ratio, load(in.advantages + at), slopes.of_gain, slopes.of_loss);
+    const Floats counting = kept_only(kept, term.loss);
     store(out.gradient + at, kept_only(kept, term.slope * ratio * all_of<Floats>(in.scale)));
-    if (out.loss == nullptr) return;
+    if (kIsLean || out.loss == nullptr) return counting;
     store(out.loss + at, term.loss);
     store(out.ratio + at, ratio);
     store(out.log_ratio + at, log_ratio);
     store(out.gate + at, term.gate);
-    store(out.gate_of_gain + at, term.gate_of_gain);
-    store(out.gate_of_loss + at, term.gate_of_loss);
+    store(out.gate_of_gain + at, sapo_gate<Floats>(ratio, slopes.of_gain));
+    store(out.gate_of_loss + at, sapo_gate<Floats>(ratio, slopes.of_loss));
+    return counting;
   }
 };
 
+template <bool kIsLean>
 struct CriticStep {
-  const ValueBand& band;
-  const ValueArrays& in;
-  const TokenResults& out;
+  ValueBand band;
+  ValueArrays in;
+  TokenResults out;
 
-  [[gnu::always_inline]] inline void operator()(std::size_t at, float* terms) const {
+  [[gnu::always_inline]] inline Floats operator()(std::size_t at) const {
     const Flags kept = in.kept != nullptr ? load(in.kept + at) : ~Flags{};
     const ValueRule<float> rule{band.clip, band.is_huber, band.delta};
     const ValueTerm<Floats> term =
         critic_term<Floats>(load(in.values + at), load(in.old_values + at), load(in.targets + at), rule);
-    store(terms, kept_only(kept, term.loss));
+    const Floats counting = kept_only(kept, term.loss);
     store(out.gradient + at, kept_only(kept, term.slope * all_of<Floats>(in.scale)));
-    if (out.loss == nullptr) return;
+    if (kIsLean || out.loss == nullptr) return counting;
     store(out.loss + at, term.loss);
     store(out.is_clipped + at, term.is_clipped & kept);
+    return counting;
   }
 };
 
@@ -221,7 +247,7 @@ inline void copy_results(const TokenResults& from, const TokenResults& to, std::
 }
 
 template <class Step, class Rule>
-inline double over_tokens(const Rule& rule, const TokenArrays& in, const TokenResults& out) {
+inline double tokens_by(const Rule& rule, const TokenArrays& in, const TokenResults& out) {
   const std::size_t whole = in.count / kWidth * kWidth;
   const double sum = sum_of_vectors(whole, Step{rule, in, out});
   const std::size_t rest = in.count - whole;
@@ -236,15 +262,15 @@ inline double over_tokens(const Rule& rule, const TokenArrays& in, const TokenRe
                          rest,
                          in.scale};
   const TokenResults results = results_in(tail, out);
-  float terms[kWidth];
-  Step{rule, last, results}(0, terms);
+  const Floats terms = Step{rule, last, results}(0);
   copy_results(results, out, whole, rest);
   return add_up(sum, terms, rest);
 }
 
-inline double over_values(const ValueBand& band, const ValueArrays& in, const TokenResults& out) {
+template <class Step>
+inline double values_by(const ValueBand& band, const ValueArrays& in, const TokenResults& out) {
   const std::size_t whole = in.count / kWidth * kWidth;
-  const double sum = sum_of_vectors(whole, CriticStep{band, in, out});
+  const double sum = sum_of_vectors(whole, Step{band, in, out});
   const std::size_t rest = in.count - whole;
   if (rest == 0) return sum;
   Tail tail;
@@ -255,8 +281,7 @@ inline double over_values(const ValueBand& band, const ValueArrays& in, const To
                          rest,
                          in.scale};
   const TokenResults results = results_in(tail, out);
-  float terms[kWidth];
-  CriticStep{band, last, results}(0, terms);
+  const Floats terms = Step{band, last, results}(0);
   copy_results(results, out, whole, rest);
   return add_up(sum, terms, rest);
 }
@@ -276,6 +301,14 @@ inline std::size_t count_bytes(const std::uint8_t* mask, std::size_t length) {
   return kept;
 }
 
+// Lean: no rejection, so that `kept` is `counted` and nothing has a weight, and nobody asks for statistics. Multiplying
+// by 1 would give equal bits.
+template <template <bool> class Step, class Rule>
+inline double over_tokens(const Rule& rule, const TokenArrays& in, const TokenResults& out) {
+  const bool is_lean = in.weights == nullptr && out.loss == nullptr;
+  return is_lean ? tokens_by<Step<true>>(rule, in, out) : tokens_by<Step<false>>(rule, in, out);
+}
+
 inline double ppo_kernel(const RatioBand& band, const TokenArrays& in, const TokenResults& out) {
   return over_tokens<PpoStep>(band, in, out);
 }
@@ -285,8 +318,11 @@ inline double cispo_kernel(const RatioBand& band, const TokenArrays& in, const T
 inline double sapo_kernel(const GateSlopes& slopes, const TokenArrays& in, const TokenResults& out) {
   return over_tokens<SapoStep>(slopes, in, out);
 }
+inline double critic_kernel(const ValueBand& band, const ValueArrays& in, const TokenResults& out) {
+  return out.loss == nullptr ? values_by<CriticStep<true>>(band, in, out) : values_by<CriticStep<false>>(band, in, out);
+}
 
-constexpr LossKernels kKernels{ppo_kernel, cispo_kernel, sapo_kernel, over_values, count_bytes};
+constexpr LossKernels kKernels{ppo_kernel, cispo_kernel, sapo_kernel, critic_kernel, count_bytes};
 
 }  // namespace
 }  // namespace areal::algo

@@ -1,8 +1,8 @@
 // M2PO: masks the tokens that are furthest off policy until the second moment of the rest is small (arXiv 2510.01161).
 //
-// m2 = (old - proximal)^2 in fp32 of each token that the mask keeps. The largest are dropped, earlier tokens first among
-// equals, until the mean of the others is below the threshold; if it never is, the last in that order alone stays. A
-// NaN counts as larger than everything. Without a token the mask stays as it is. Means in double. Pure.
+// m2 = (old - proximal)^2 in fp32 of each token that the mask keeps. The largest are dropped, earlier tokens first
+// among equals, until the mean of the others is below the threshold; if it never is, the last in that order alone
+// stays. A NaN counts as larger than everything. Without a token the mask stays as it is. Means in double. Pure.
 #pragma once
 #include <cstddef>
 #include <cstdint>

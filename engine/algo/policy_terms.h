@@ -76,8 +76,6 @@ struct GateTerm {
   Number loss{};
   Number slope{};  // d loss / d ratio
   Number gate{};
-  Number gate_of_gain{};  // With the temperature of A > 0, and with the other one.
-  Number gate_of_loss{};
 };
 
 // sigmoid(x) and its derivative. exp of what is never above 0 does not overflow.
@@ -94,24 +92,30 @@ template <class Number>
   const auto is_negative = x < nothing;
   const Number small = exp_of<Number>(is_negative ? x : -x);
   const Number whole = one + small;
-  return {(is_negative ? small : one) / whole, small / (whole * whole)};
+  const Number share = one / whole;
+  return {(is_negative ? small : one) * share, (small * share) * share};
 }
 
-// -gate A with gate = 4 / tau * sigmoid(tau (r - 1)); tau of gains where A > 0, else of losses.
+// 4 / tau * sigmoid(tau (r - 1)).
+template <class Number>
+[[gnu::always_inline]] inline Number sapo_gate(Number ratio, ScalarOf<Number> tau) {
+  const Number beyond_one = ratio - all_of<Number>(1);
+  return sigmoid<Number>(all_of<Number>(tau) * beyond_one).value * all_of<Number>(ScalarOf<Number>(4) / tau);
+}
+
+// -gate A, with the temperature of gains where A > 0, else of losses.
 template <class Number>
 [[gnu::always_inline]] inline GateTerm<Number> sapo_term(Number ratio, Number advantage, ScalarOf<Number> tau_of_gain,
                                                          ScalarOf<Number> tau_of_loss) {
   using Scalar = ScalarOf<Number>;
-  const Number beyond_one = ratio - all_of<Number>(1);
-  const Sigmoid<Number> of_gain = sigmoid<Number>(all_of<Number>(tau_of_gain) * beyond_one);
-  const Sigmoid<Number> of_loss = sigmoid<Number>(all_of<Number>(tau_of_loss) * beyond_one);
   const auto is_gain = advantage > all_of<Number>(0);
+  const Number tau = is_gain ? all_of<Number>(tau_of_gain) : all_of<Number>(tau_of_loss);
+  const Number height = is_gain ? all_of<Number>(Scalar(4) / tau_of_gain) : all_of<Number>(Scalar(4) / tau_of_loss);
+  const Sigmoid<Number> of_tau = sigmoid<Number>(tau * (ratio - all_of<Number>(1)));
   GateTerm<Number> term;
-  term.gate_of_gain = of_gain.value * all_of<Number>(Scalar(4) / tau_of_gain);
-  term.gate_of_loss = of_loss.value * all_of<Number>(Scalar(4) / tau_of_loss);
-  term.gate = is_gain ? term.gate_of_gain : term.gate_of_loss;
+  term.gate = of_tau.value * height;
   term.loss = -term.gate * advantage;
-  term.slope = -(all_of<Number>(4) * (is_gain ? of_gain.slope : of_loss.slope)) * advantage;
+  term.slope = -(all_of<Number>(4) * of_tau.slope) * advantage;
   return term;
 }
 

@@ -20,9 +20,9 @@ namespace areal::algo {
 
 // Spans of one length, [tokens].
 struct PolicyTokens {
-  std::span<const float> logprobs;    // Of the policy that is trained.
-  std::span<const float> proximal;    // Of the policy that the ratio is taken to.
-  std::span<const float> old;         // Of the policy that sampled; empty where nothing asks for it.
+  std::span<const float> logprobs;  // Of the policy that is trained.
+  std::span<const float> proximal;  // Of the policy that the ratio is taken to.
+  std::span<const float> old;       // Of the policy that sampled; empty where nothing asks for it.
   std::span<const float> advantages;
   Mask mask;
   const Rows* rows = nullptr;  // Where sequences lie; null: packed, and nobody said.
@@ -35,8 +35,8 @@ std::optional<RatioLevel> ratio_level_from(std::string_view name);  // "token", 
 
 // What rejection sampling made of the tokens.
 struct BehaviourStatistics {
-  std::vector<float> log_ratio;     // proximal - old where kept, else 0; not finite where the inputs are not.
-  std::vector<float> weights;       // Importance weights of the proximal against the sampling policy; 0 where not kept.
+  std::vector<float> log_ratio;  // proximal - old where kept, else 0; not finite where the inputs are not.
+  std::vector<float> weights;    // Importance weights of the proximal against the sampling policy; 0 where not kept.
   std::vector<std::uint8_t> kept;
   double filtered_fraction = 0;
 };

@@ -21,7 +21,6 @@ struct PpoSettings {
 };
 
 // Replaces `into`, whose memory is reused. kInvalid: lengths differ; dual clip at or below 1; sequences without rows.
-Status ppo_actor_loss(const PpoSettings& settings, const PolicyTokens& tokens, Statistics statistics,
-                      PolicyLoss& into);
+Status ppo_actor_loss(const PpoSettings& settings, const PolicyTokens& tokens, Statistics statistics, PolicyLoss& into);
 
 }  // namespace areal::algo

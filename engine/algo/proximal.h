@@ -37,7 +37,7 @@ std::vector<float> approximate_proximal(ProximalApproximation how, std::span<con
 
 // Versions lie at the token that was sampled, log-probabilities and masks at the position that predicts it, one before.
 enum class VersionAlignment : std::uint8_t {
-  kRolled,      // Shifted left by one in each row, the first going last.
+  kRolled,     // Shifted left by one in each row, the first going last.
   kAsSampled,  // As the reference leaves them: the first sampled token is taken for a prompt's (alpha 0).
 };
 std::vector<std::int64_t> align_versions(const Rows& rows, std::span<const std::int64_t> versions,
@@ -53,8 +53,8 @@ struct ProximalSources {
 };
 
 // The recomputed ones if there are any, else the approximation that the method names. kInvalid: nothing was recomputed
-// by a method that needs it, or there are no versions, or lengths differ. kCorrupt: nothing to use after all, or a value
-// that is not finite at any token, masked or not.
+// by a method that needs it, or there are no versions, or lengths differ. kCorrupt: nothing to use after all, or a
+// value that is not finite at any token, masked or not.
 Result<std::vector<float>> resolve_proximal(ProximalMethod method, const ProximalSources& sources);
 
 // exp(numerator - denominator) of each token. REQUIRES: spans of one length.

@@ -2,8 +2,8 @@
 //
 // d = proximal - old of each token. Tokens: the metric of d must lie within the bounds. Sequences: the ratio aggregates
 // log-ratios over the mask (mean, sum or greatest) before exp; the other metrics aggregate themselves; nothing masked
-// is read, and a sequence without tokens aggregates to 0. Weights are exp(d), or exp(mean d) for sequences by ratio. A d
-// that is not finite counts as 0 in ratios and weights, so that such a token is kept with weight 1; a NaN of another
+// is read, and a sequence without tokens aggregates to 0. Weights are exp(d), or exp(mean d) for sequences by ratio. A
+// d that is not finite counts as 0 in ratios and weights, so that such a token is kept with weight 1; a NaN of another
 // metric is out of bounds. Nothing here has a gradient. Pure; fp32 with sums in double. Source: docs of AReaL's
 // decoupled objective (arXiv 2505.24298, section 5) and its truncated and masked importance sampling.
 #pragma once

@@ -12,8 +12,8 @@ namespace areal::algo {
 enum class RejectionLevel : std::uint8_t { kToken, kSequence };
 // kMask drops what is out of bounds; kClamp keeps it with a bounded weight.
 enum class RejectionAction : std::uint8_t { kMask, kClamp };
-// Of d = proximal - old: exp(d), and the estimators of kl_estimator.h. kBinaryKl is the greater of binary_kl.h from old to
-// proximal and back; the reference has it in its function, but refuses to configure it, and so does checked().
+// Of d = proximal - old: exp(d), and the estimators of kl_estimator.h. kBinaryKl is the greater of binary_kl.h from old
+// to proximal and back; the reference has it in its function, but refuses to configure it, and so does checked().
 enum class RejectionMetric : std::uint8_t { kRatio, kK1, kK2, kK3, kBinaryKl };
 enum class RejectionAggregate : std::uint8_t { kMean, kSum, kMax };
 

@@ -24,12 +24,13 @@ TokenResults results_of(PolicyLoss& into, std::size_t length, Statistics statist
   return results;
 }
 
-void fill_token(const GateTerm<float>& term, float ratio, std::size_t at, TokenStatistics& statistics) {
+void fill_token(const GateSlopes& slopes, const GateTerm<float>& term, float ratio, std::size_t at,
+                TokenStatistics& statistics) {
   statistics.loss[at] = term.loss;
   statistics.ratio[at] = ratio;
   statistics.gate[at] = term.gate;
-  statistics.gate_of_gain[at] = term.gate_of_gain;
-  statistics.gate_of_loss[at] = term.gate_of_loss;
+  statistics.gate_of_gain[at] = sapo_gate<float>(ratio, slopes.of_gain);
+  statistics.gate_of_loss[at] = sapo_gate<float>(ratio, slopes.of_loss);
 }
 
 double sequence_loss(const GateSlopes& slopes, const PolicyTokens& tokens, float scale, Statistics statistics,
@@ -40,8 +41,7 @@ double sequence_loss(const GateSlopes& slopes, const PolicyTokens& tokens, float
   double sum = 0;
   for (std::size_t row = 0; row < rows.size(); ++row) {
     const SequenceRatio& sequence = sequences[row];
-    const GateTerm<float> term =
-        sapo_term<float>(sequence.ratio, sequence.advantage, slopes.of_gain, slopes.of_loss);
+    const GateTerm<float> term = sapo_term<float>(sequence.ratio, sequence.advantage, slopes.of_gain, slopes.of_loss);
     // Each kept token moves the log-ratio by 1 / kept, and that many terms with it.
     const float gradient = term.slope * sequence.ratio * scale;
     for (std::size_t at = rows.begin(row); at < rows.end(row); ++at) {
@@ -49,7 +49,7 @@ double sequence_loss(const GateSlopes& slopes, const PolicyTokens& tokens, float
       if (is_kept) sum += static_cast<double>(term.loss);
       into.gradient[at] = is_kept ? gradient : 0.0F;
       if (statistics == Statistics::kLeaveOut) continue;
-      fill_token(is_kept ? term : nothing, is_kept ? sequence.ratio : 0.0F, at, into.statistics);
+      fill_token(slopes, is_kept ? term : nothing, is_kept ? sequence.ratio : 0.0F, at, into.statistics);
       into.statistics.log_ratio[at] = tokens.logprobs[at] - tokens.old[at];
     }
   }

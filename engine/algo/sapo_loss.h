@@ -1,8 +1,8 @@
 // SAPO's loss, a soft gate in place of a clip (arXiv 2511.20347), for tokens or sequences, and its gradient.
 //
 // r = exp(logprobs - old); gate = 4 / tau * sigmoid(tau (r - 1)) with the temperature of gains where A > 0, else of
-// losses; per token -gate A; summed over the mask and divided by max(1, tokens of the mask). At r = 1 the gradient is -A
-// for every temperature. Sequences: sequence_ratio.h. It takes no proximal policy and no rejection. Pure.
+// losses; per token -gate A; summed over the mask and divided by max(1, tokens of the mask). At r = 1 the gradient is
+// -A for every temperature. Sequences: sequence_ratio.h. It takes no proximal policy and no rejection. Pure.
 #pragma once
 #include "engine/algo/policy_tokens.h"
 

@@ -91,11 +91,16 @@ double loss_in_double(const Case& of, const Batch& batch, const PolicyLoss& got,
 }
 
 TEST(LossGradient, OfEveryPolicyLossIsThatOfItsFormula) {
-  const std::vector<Case> cases = {
-      {"ppo"},          {"ppo dual", Kind::kPpo, true, 1.1}, {"gspo", Kind::kPpo, true, 1.5, true},
-      {"ppo masking"},  {"ppo clamping"},                    {"gspo masking sequences", Kind::kPpo, false, 0, true},
-      {"cispo", Kind::kCispo}, {"cispo masking", Kind::kCispo}, {"sapo", Kind::kSapo},
-      {"sapo of sequences", Kind::kSapo, false, 0, true}};
+  const std::vector<Case> cases = {{"ppo"},
+                                   {"ppo dual", Kind::kPpo, true, 1.1},
+                                   {"gspo", Kind::kPpo, true, 1.5, true},
+                                   {"ppo masking"},
+                                   {"ppo clamping"},
+                                   {"gspo masking sequences", Kind::kPpo, false, 0, true},
+                                   {"cispo", Kind::kCispo},
+                                   {"cispo masking", Kind::kCispo},
+                                   {"sapo", Kind::kSapo},
+                                   {"sapo of sequences", Kind::kSapo, false, 0, true}};
   ASSERT_EQ(cases.size(), all_losses().size());
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     const Batch batch = random_batch({9, 1, 14, 6}, seed);

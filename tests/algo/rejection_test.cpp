@@ -108,8 +108,8 @@ TEST(Rejection, BoundsAreInside) {
   EXPECT_EQ(below->kept, (std::vector<std::uint8_t>{0, 1}));
 }
 
-// A log-ratio that is no number counts as 0 in the ratio, as in the reference: kept, with weight 1. Metrics that are not
-// made a number drop it.
+// A log-ratio that is no number counts as 0 in the ratio, as in the reference: kept, with weight 1. Metrics that are
+// not made a number drop it.
 TEST(Rejection, KeepsARatioThatIsNoNumberAndDropsSuchAMetric) {
   const std::vector<float> proximal = {-1.0F, -kInfinity};
   const std::vector<float> old = {-kInfinity, -kInfinity};

@@ -124,7 +124,8 @@ const std::vector<NamedLoss>& all_losses() {
                     in);
        }},
       {"sapo", [](const PolicyTokens& in) { return run(sapo_loss, SapoSettings{1.0, 1.05, kToken}, in); }},
-      {"sapo of sequences", [](const PolicyTokens& in) { return run(sapo_loss, SapoSettings{1.0, 1.05, kSequence}, in); }},
+      {"sapo of sequences",
+       [](const PolicyTokens& in) { return run(sapo_loss, SapoSettings{1.0, 1.05, kSequence}, in); }},
   };
   return losses;
 }

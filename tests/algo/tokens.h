@@ -21,9 +21,7 @@ struct Batch {
 
   [[nodiscard]] std::size_t tokens() const { return mask.size(); }
   [[nodiscard]] Rows rows() const;
-  [[nodiscard]] PolicyTokens view(const Rows& rows) const {
-    return {logprobs, proximal, old, advantages, mask, &rows};
-  }
+  [[nodiscard]] PolicyTokens view(const Rows& rows) const { return {logprobs, proximal, old, advantages, mask, &rows}; }
 };
 
 // Rows of the given lengths; about three tokens of four are kept.

@@ -29,7 +29,8 @@ Outcome check_critic(const Json& vector) {
   // The reference divides 0 by 0 where nothing is kept; ours is 0.
   const bool is_empty = algo::count(mask) == 0;
   const Json wanted = is_empty ? Json(0.0) : outputs.at("loss");
-  if (is_empty && outputs.at("loss").at("data").at(0) != "nan") return failed("an empty mask without the reference's NaN");
+  if (is_empty && outputs.at("loss").at("data").at(0) != "nan")
+    return failed("an empty mask without the reference's NaN");
   return first_miss({value_miss("loss", wanted, static_cast<double>(got.loss), kReduced),
                      gradient_miss(outputs.at("grad_value"), got.gradient, mask, kReduced),
                      values_miss("stat.loss", outputs.at("stat").at("loss"), got.element_loss, kReduced),
@@ -43,8 +44,8 @@ Outcome check_critic_example(const Json& vector) {
   const auto targets = flat_floats(inputs.at("target"));
   const auto mask = flat_mask(inputs.at("loss_mask"));
   CriticLoss got;
-  const auto status = algo::critic_loss({inputs.at("eps")}, {values, old_values, targets, algo::Mask(mask)},
-                                        Statistics::kFill, got);
+  const auto status =
+      algo::critic_loss({inputs.at("eps")}, {values, old_values, targets, algo::Mask(mask)}, Statistics::kFill, got);
   if (!status) return failed(status.error().detail);
   const Json& tolerance = vector.at("tol");
   return first_miss({value_miss("loss", vector.at("expected").at("loss"), static_cast<double>(got.loss),

@@ -43,12 +43,12 @@ Outcome check_pairs(const Json& vector) {
   const bool is_poisoned = vector.at("name") == "nonfinite_at_masked";
   if (is_poisoned && flat(got->policy) != std::vector<double>{-1.0, -1.0}) return failed("not the kept tokens' sums");
   const std::vector<double> ones(got->policy.size(), 1.0);
-  return first_miss({sums_miss("policy_logps", outputs.at("policy_logps"), flat(got->policy), is_poisoned),
-                     sums_miss("ref_logps", outputs.at("ref_logps"), flat(got->reference), is_poisoned),
-                     values_miss("completion_lens", outputs.at("completion_lens"), flat(got->completion_tokens),
-                                 kFloat64),
-                     values_miss("gradient", outputs.at("grad_sum_chosen_minus_rejected"),
-                                 algo::pair_gradient(rows, mask, algo::Mask(valid), ones), kReduced)});
+  return first_miss(
+      {sums_miss("policy_logps", outputs.at("policy_logps"), flat(got->policy), is_poisoned),
+       sums_miss("ref_logps", outputs.at("ref_logps"), flat(got->reference), is_poisoned),
+       values_miss("completion_lens", outputs.at("completion_lens"), flat(got->completion_tokens), kFloat64),
+       values_miss("gradient", outputs.at("grad_sum_chosen_minus_rejected"),
+                   algo::pair_gradient(rows, mask, algo::Mask(valid), ones), kReduced)});
 }
 
 Outcome check_preference(const Json& vector) {

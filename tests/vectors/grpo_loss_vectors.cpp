@@ -62,9 +62,8 @@ Outcome check_grpo(const Json& vector) {
   const auto got = algo::grpo_loss(settings_of(inputs, *method), tokens);
   if (vector.contains("error") || !got) return expect_equal(vector.contains("error"), !got.has_value());
   const Json& outputs = vector.at("outputs");
-  return first_miss(
-      {value_miss("loss", outputs.at("loss"), static_cast<double>(got->joint.loss), kReduced),
-       gradient_miss(outputs.at("grad_logprobs"), got->joint.gradient, mask, kReduced)});
+  return first_miss({value_miss("loss", outputs.at("loss"), static_cast<double>(got->joint.loss), kReduced),
+                     gradient_miss(outputs.at("grad_logprobs"), got->joint.gradient, mask, kReduced)});
 }
 
 Outcome check_teacher(const Json& vector) {

@@ -94,8 +94,8 @@ Outcome check_sapo(const Json& vector) {
   const auto level = algo::ratio_level_from(inputs.at("importance_sampling_level").get<std::string>());
   if (!level) return expect_equal(true, vector.contains("error"));
   PolicyLoss got;
-  const auto status = algo::sapo_loss({inputs.at("tau_pos"), inputs.at("tau_neg"), *level}, from.tokens(),
-                                      Statistics::kFill, got);
+  const auto status =
+      algo::sapo_loss({inputs.at("tau_pos"), inputs.at("tau_neg"), *level}, from.tokens(), Statistics::kFill, got);
   return compare(vector, status, got, from.mask);
 }
 
@@ -108,9 +108,8 @@ Outcome compare_example(const Json& vector, const Result<Unit>& status, const Po
   const Json& expected = vector.at("expected");
   const Tolerance tolerance = tolerance_of(vector);
   const algo::TokenStatistics& statistics = got.statistics;
-  std::vector<std::string> misses = {
-      value_miss("loss", expected.at("loss"), static_cast<double>(got.loss), tolerance),
-      gradient_miss(expected.at("grad_logprobs"), got.gradient, from.mask, tolerance)};
+  std::vector<std::string> misses = {value_miss("loss", expected.at("loss"), static_cast<double>(got.loss), tolerance),
+                                     gradient_miss(expected.at("grad_logprobs"), got.gradient, from.mask, tolerance)};
   const auto floats = [&](const char* field, const std::vector<float>& values) {
     if (!expected.contains(field)) return;
     const auto wanted = flat_floats(expected.at(field));

@@ -48,7 +48,8 @@ Outcome check_resolution(const Json& vector) {
   if (!inputs.at("versions").is_null()) sources.versions = versions = integers_of(inputs.at("versions"));
   if (!inputs.at("current_version").is_null()) sources.current_version = inputs.at("current_version");
   const auto got = algo::resolve_proximal(*method, sources);
-  if (!got) return vector.contains("error") ? compare_error(vector.at("error"), got.error()) : failed(got.error().detail);
+  if (!got)
+    return vector.contains("error") ? compare_error(vector.at("error"), got.error()) : failed(got.error().detail);
   if (vector.contains("error")) return failed("no error");
   return first_miss({values_miss("prox_logp", vector.at("outputs").at("prox_logp"), *got, kWithExp)});
 }

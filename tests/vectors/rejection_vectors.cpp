@@ -11,10 +11,10 @@ namespace areal::vectors {
 namespace {
 
 Outcome compare(const Json& wanted, const algo::Rejection& got, Tolerance weights, Tolerance fraction) {
-  return first_miss({flags_miss("loss_mask", wanted.at("loss_mask"), got.kept),
-                     values_miss("behave_imp_weight", Json(flat_floats(wanted.at("behave_imp_weight"))), got.weights,
-                                 weights),
-                     value_miss("filtered_fraction", wanted.at("filtered_fraction"), got.filtered_fraction, fraction)});
+  return first_miss(
+      {flags_miss("loss_mask", wanted.at("loss_mask"), got.kept),
+       values_miss("behave_imp_weight", Json(flat_floats(wanted.at("behave_imp_weight"))), got.weights, weights),
+       value_miss("filtered_fraction", wanted.at("filtered_fraction"), got.filtered_fraction, fraction)});
 }
 
 Outcome check_rejection(const Json& vector) {
@@ -80,8 +80,8 @@ Outcome check_binary_kl(const Json& vector) {
   return first_miss({kl_miss(wanted, floats_of(log_p), floats_of(log_q), epsilon, false)});
 }
 
-// Settings that the reference's constructor takes or refuses. A NaN as a bound, which it takes, is refused here: nothing
-// would be inside.
+// Settings that the reference's constructor takes or refuses. A NaN as a bound, which it takes, is refused here:
+// nothing would be inside.
 Outcome check_settings(const Json& vector) {
   const Json& inputs = vector.at("inputs");
   const bool is_refused = vector.contains("error") || (inputs.contains("upper") && inputs.at("upper") == "nan");
