@@ -1,10 +1,8 @@
 // The loops over tokens, for the vector width of the including file. One file of each instruction set includes it.
 //
-// Terms are computed in vectors and then added one by one, so that the sum is that of a plain loop. What is
-// masked is selected away before it meets a sum or a gradient. Everything is local to the including file.
+// Terms are computed in vectors and then added one by one, so that the sum is that of a plain loop. What is masked is
+// selected away before it meets a sum or a gradient. Everything is local to the including file.
 #pragma once
-#include <cstring>
-
 #include "engine/algo/loss_kernel.h"
 #include "engine/algo/policy_terms.h"
 

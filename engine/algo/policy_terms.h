@@ -155,7 +155,8 @@ template <class Number>
   return result;
 }
 
-// The greater of the distances of the value and of the old value moved by at most `clip` towards it.
+// The greater of the distances of the value and of the old value moved by at most `clip` towards it. Where both are
+// equal, the slope is the mean of theirs, as the reference's maximum has it.
 template <class Number>
 [[gnu::always_inline]] inline ValueTerm<Number> critic_term(Number value, Number old_value, Number target,
                                                             const ValueRule<ScalarOf<Number>>& rule) {
@@ -170,7 +171,9 @@ template <class Number>
   term.is_clipped = clipped.loss > plain.loss;
   // NaN wins, as in the reference's maximum.
   term.loss = term.is_clipped ? clipped.loss : plain.loss;
-  term.slope = term.is_clipped ? (held == moved ? clipped.slope : nothing) : plain.slope;
+  const Number through = held == moved ? clipped.slope : nothing;
+  const Number between = all_of<Number>(ScalarOf<Number>(0.5)) * (plain.slope + through);
+  term.slope = term.is_clipped ? through : (clipped.loss == plain.loss ? between : plain.slope);
   return term;
 }
 

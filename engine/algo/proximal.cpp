@@ -30,6 +30,10 @@ bool needs_forward_pass(bool is_decoupled, ProximalMethod method, bool recompute
   return is_decoupled ? !skips_forward_pass(method) : recomputes_logprobs;
 }
 
+std::uint32_t allowed_minibatches(ProximalMethod method, std::uint32_t wanted) {
+  return method == ProximalMethod::kReuseTrainLogp ? 1 : wanted;
+}
+
 float proximal_alpha(std::int64_t version, std::int64_t current_version) {
   if (version < 0 || version >= current_version) return 0;
   const float alpha = static_cast<float>(current_version - 1 - version) / static_cast<float>(current_version - version);

@@ -28,6 +28,10 @@ bool skips_forward_pass(ProximalMethod method);
 // Whether that pass is run: decoupled losses unless the method skips it, others if they recompute log-probabilities.
 bool needs_forward_pass(bool is_decoupled, ProximalMethod method, bool recomputes_logprobs);
 
+// Into how many mini-batches an update may be cut: the log-probabilities of a forward pass are proximal for its own
+// step alone, so that reusing them allows one.
+std::uint32_t allowed_minibatches(ProximalMethod method, std::uint32_t wanted);
+
 float proximal_alpha(std::int64_t version, std::int64_t current_version);
 
 // Of each token. REQUIRES: spans of one length.

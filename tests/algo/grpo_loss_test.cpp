@@ -189,6 +189,11 @@ TEST(Proximal, ForwardPassIsNeededByDecoupledLossesWhoseMethodDoesNotSkipIt) {
   }
 }
 
+TEST(Proximal, ReusingLogProbabilitiesAllowsOneMiniBatch) {
+  EXPECT_EQ(allowed_minibatches(ProximalMethod::kReuseTrainLogp, 4), 1U);
+  EXPECT_EQ(allowed_minibatches(ProximalMethod::kRecompute, 4), 4U);
+}
+
 TEST(Proximal, ATokenOfAPromptDoesNotReadTheTrainedPolicy) {
   const std::vector<float> old = {0.0F, -1.0F};
   const std::vector<float> logprobs = {-std::numeric_limits<float>::infinity(), -1.0F};

@@ -169,6 +169,12 @@ TEST(LossGradient, OfPreferencesIsThatOfTheirFormula) {
   }
 }
 
+// The value and the clipped one lie equally far off, on two sides of the target.
+TEST(LossGradient, OfATieOfTheCriticIsTheMeanOfBoth) {
+  EXPECT_EQ(critic_term<double>(2.0, 0.5, 1.5, {0.5, false, 10.0}).slope, 0.25);
+  EXPECT_EQ(critic_term<double>(2.0, 1.8, 1.5, {0.5, false, 10.0}).slope, 0.5);
+}
+
 TEST(LossGradient, AtRatioOneIsMinusTheAdvantageForEveryTemperature) {
   for (const double tau : {0.3, 1.0, 2.0, 10.0}) {
     EXPECT_NEAR(sapo_term<double>(1.0, 0.7, tau, tau).slope, -0.7, 1e-12);

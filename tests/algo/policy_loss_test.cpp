@@ -7,6 +7,7 @@
 #include "engine/algo/cispo_loss.h"
 #include "engine/algo/loss_kernel.h"
 #include "engine/algo/loss_scale.h"
+#include "engine/algo/policy_terms.h"
 #include "engine/algo/ppo_loss.h"
 #include "engine/algo/sapo_loss.h"
 #include "tests/algo/tokens.h"
@@ -252,6 +253,28 @@ TEST(LossKernels, AllInstructionSetsGiveEqualBits) {
     EXPECT_EQ(avx2->count(batch.mask.data(), batch.tokens()), count(batch.mask));
     EXPECT_EQ(portable_loss_kernels().count(batch.mask.data(), batch.tokens()), count(batch.mask));
   }
+}
+
+// One float at a time, as sequences are computed.
+TEST(LossKernels, VectorsGiveTheBitsOfSingleFloats) {
+  const Batch batch = random_batch({501}, 77);
+  const Rows rows = batch.rows();
+  PpoSettings settings;
+  settings.dual_clip = 1.2;
+  PolicyLoss got;
+  ASSERT_TRUE(ppo_actor_loss(settings, batch.view(rows), Statistics::kFill, got));
+  const float scale = static_cast<float>(1 / static_cast<double>(count(batch.mask)));
+  double sum = 0;
+  for (std::size_t at = 0; at < batch.tokens(); ++at) {
+    if (batch.mask[at] == 0) continue;
+    const float ratio = exp_of<float>(batch.logprobs[at] - batch.proximal[at]);
+    const auto term = ppo_term<float>(ratio, batch.advantages[at], {0.8F, 1.2F, true, 1.2F});
+    sum += static_cast<double>(term.loss);
+    EXPECT_EQ(got.statistics.ratio[at], ratio) << at;
+    EXPECT_EQ(got.statistics.loss[at], term.loss) << at;
+    EXPECT_EQ(got.gradient[at], term.slope * ratio * scale) << at;
+  }
+  EXPECT_EQ(got.loss, static_cast<float>(sum / static_cast<double>(count(batch.mask))));
 }
 
 }  // namespace
