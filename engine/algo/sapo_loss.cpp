@@ -8,7 +8,7 @@ namespace areal::algo {
 
 namespace {
 
-TokenResults results_of(PolicyLoss& into, std::size_t length, Statistics statistics) {
+TokenResults gate_results_of(PolicyLoss& into, std::size_t length, Statistics statistics) {
   TokenResults results;
   results.gradient = sized(into.gradient, length);
   if (statistics == Statistics::kLeaveOut) return results;
@@ -70,7 +70,7 @@ Status sapo_loss(const SapoSettings& settings, const PolicyTokens& tokens, Stati
   const double denominator = denominator_of(tokens.mask);
   const TokenArrays in = arrays_of(tokens, tokens.old, nullptr, denominator);
   const GateSlopes slopes{static_cast<float>(settings.tau_of_gain), static_cast<float>(settings.tau_of_loss)};
-  const TokenResults results = results_of(into, in.count, statistics);
+  const TokenResults results = gate_results_of(into, in.count, statistics);
   into.statistics.behaviour.reset();
   const double sum = settings.level == RatioLevel::kToken ? loss_kernels().sapo(slopes, in, results)
                                                           : sequence_loss(slopes, tokens, in.scale, statistics, into);
