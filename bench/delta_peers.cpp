@@ -1,12 +1,9 @@
 #include "bench/delta_peers.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <thread>
 
 #include "engine/base/rng.h"
@@ -21,13 +18,6 @@ std::uint32_t read_range(const float* from, std::size_t count) {
   std::uint32_t joined = 0;
   for (std::size_t i = 0; i < count; ++i) joined |= delta::float_bits(from[i]);
   return joined;
-}
-
-bool write_file(const std::string& path, const std::vector<float>& values) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  if (file == nullptr) return false;
-  const std::size_t written = std::fwrite(values.data(), sizeof(float), values.size(), file);
-  return (std::fclose(file) == 0) && written == values.size();
 }
 
 }  // namespace
@@ -100,63 +90,11 @@ void MultiPass::find(const delta::InversionScalars& scalars, const OptimizerArra
 
 std::unique_ptr<TorchPeer> TorchPeer::start(const std::string& script, const OptimizerArrays& arrays,
                                             std::uint32_t threads, std::string& why) {
-  std::unique_ptr<TorchPeer> peer(new TorchPeer());
-  std::string folder =
-      (std::filesystem::exists("/dev/shm") ? "/dev/shm" : std::filesystem::temp_directory_path().string()) +
-      "/delta-bench-XXXXXX";
-  if (mkdtemp(folder.data()) == nullptr) {
-    why = "no folder for the arrays";
-    return nullptr;
-  }
-  peer->folder_ = folder;
-  std::array<int, 2> to{};
-  std::array<int, 2> from{};
-  if (!write_file(folder + "/p", arrays.weights) || !write_file(folder + "/m", arrays.exp_avg) ||
-      !write_file(folder + "/v", arrays.exp_avg_sq) || pipe(to.data()) != 0 || pipe(from.data()) != 0) {
-    why = "no room for the arrays";
-    return nullptr;
-  }
-  const std::string thread_count = std::to_string(threads);
-  peer->process_ = fork();
-  if (peer->process_ == 0) {
-    dup2(to[0], STDIN_FILENO);
-    dup2(from[1], STDOUT_FILENO);
-    for (const int end : {to[0], to[1], from[0], from[1]}) close(end);
-    // The system's Python: that is where Debian puts python3-torch.
-    execl("/usr/bin/python3", "python3", script.c_str(), folder.c_str(), thread_count.c_str(), nullptr);
-    _exit(127);
-  }
-  close(to[0]);
-  close(from[1]);
-  peer->to_ = fdopen(to[1], "w");
-  peer->from_ = fdopen(from[0], "r");
-  const std::string hello = peer->ask("");
-  if (!hello.starts_with("ready ")) {
-    why = hello.empty() ? "bench/peers/delta_torch.py did not start; install python3-torch" : hello;
-    return nullptr;
-  }
-  peer->version_ = hello.substr(6);
-  return peer;
-}
-
-TorchPeer::~TorchPeer() {
-  if (to_ != nullptr) std::fclose(to_);
-  if (from_ != nullptr) std::fclose(from_);
-  if (process_ > 0) waitpid(process_, nullptr, 0);
-  if (!folder_.empty()) std::filesystem::remove_all(folder_);
-}
-
-// Sends a line, unless it is empty, and returns the answer without its end; empty when the other side has ended.
-std::string TorchPeer::ask(const std::string& line) {
-  if (!line.empty()) {
-    std::fprintf(to_, "%s\n", line.c_str());
-    std::fflush(to_);
-  }
-  std::array<char, 256> answer{};
-  if (std::fgets(answer.data(), answer.size(), from_) == nullptr) return {};
-  std::string text = answer.data();
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text;
+  const auto bytes = [](const std::vector<float>& values) { return std::as_bytes(std::span(values)); };
+  auto process = TorchProcess::start(
+      script, {{"p", bytes(arrays.weights)}, {"m", bytes(arrays.exp_avg)}, {"v", bytes(arrays.exp_avg_sq)}}, threads,
+      why);
+  return process ? std::unique_ptr<TorchPeer>(new TorchPeer(std::move(process))) : nullptr;
 }
 
 double TorchPeer::find(const delta::InversionScalars& scalars, bool with_guard, float margin_rel) {
@@ -164,7 +102,7 @@ double TorchPeer::find(const delta::InversionScalars& scalars, bool with_guard, 
   std::snprintf(line.data(), line.size(), "%s %.17g %.17g %.17g %.17g %.17g", with_guard ? "guard" : "plain",
                 double{scalars.step_size}, double{scalars.bc2}, double{scalars.epsilon}, double{scalars.decay},
                 double{margin_rel});
-  const std::string answer = ask(line.data());
+  const std::string answer = process_->ask(line.data());
   if (answer.empty()) {
     std::fprintf(stderr, "delta_bench: delta_torch.py ended\n");
     std::exit(1);
@@ -173,12 +111,9 @@ double TorchPeer::find(const delta::InversionScalars& scalars, bool with_guard, 
 }
 
 std::vector<std::int32_t> TorchPeer::indices() {
-  const std::size_t count = std::strtoull(ask("indices").c_str(), nullptr, 10);
-  std::vector<std::int32_t> read(count);
-  std::FILE* file = std::fopen((folder_ + "/indices").c_str(), "rb");
-  if (file == nullptr || std::fread(read.data(), sizeof(std::int32_t), count, file) != count) read.clear();
-  if (file != nullptr) std::fclose(file);
-  return read;
+  std::vector<std::int32_t> found(std::strtoull(process_->ask("indices").c_str(), nullptr, 10));
+  if (!process_->read("indices", std::as_writable_bytes(std::span(found)))) found.clear();
+  return found;
 }
 
 }  // namespace areal::bench

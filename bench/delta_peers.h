@@ -1,13 +1,12 @@
 // What finding changed weights is compared with: reading the same memory, a pass for each operation, and torch.
 #pragma once
-#include <sys/types.h>
-
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "bench/torch_process.h"
 #include "engine/delta/cpu/change_finder.h"
 
 namespace areal::bench {
@@ -50,25 +49,17 @@ class TorchPeer {
   // Nothing where the script cannot run; `why` says why.
   static std::unique_ptr<TorchPeer> start(const std::string& script, const OptimizerArrays& arrays,
                                           std::uint32_t threads, std::string& why);
-  ~TorchPeer();
-  TorchPeer(const TorchPeer&) = delete;
-  TorchPeer& operator=(const TorchPeer&) = delete;
 
-  [[nodiscard]] const std::string& version() const { return version_; }
+  [[nodiscard]] const std::string& version() const { return process_->version(); }
   // Seconds of one pass, with the reference's guard or without.
   double find(const delta::InversionScalars& scalars, bool with_guard, float margin_rel);
   // What the last pass found.
   std::vector<std::int32_t> indices();
 
  private:
-  TorchPeer() = default;
-  std::string ask(const std::string& line);
+  explicit TorchPeer(std::unique_ptr<TorchProcess> process) : process_(std::move(process)) {}
 
-  std::string folder_;
-  std::string version_;
-  std::FILE* to_ = nullptr;
-  std::FILE* from_ = nullptr;
-  pid_t process_ = -1;
+  std::unique_ptr<TorchProcess> process_;
 };
 
 }  // namespace areal::bench

@@ -1,8 +1,8 @@
 #include "engine/algo/kl_estimator.h"
 
-#include <cmath>
 #include <cstddef>
 
+#include "engine/algo/exponential.h"
 #include "engine/base/check.h"
 
 namespace areal::algo {
@@ -18,7 +18,7 @@ float estimate(KlEstimator estimator, float d) {
     case KlEstimator::kK2:
       return d * d * 0.5F;
     case KlEstimator::kK3:
-      return std::exp(-d) - 1.0F + d;
+      return exp_of<float>(-d) - 1.0F + d;
   }
   AREAL_CHECK(false);
 }

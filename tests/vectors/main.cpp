@@ -114,6 +114,13 @@ int run_folder(const std::filesystem::path& folder) {
   add_advantages(registry);
   add_prompt_groups(registry);
   add_rollout_rules(registry);
+  add_policy_loss(registry);
+  add_critic_loss(registry);
+  add_rejection(registry);
+  add_dpo(registry);
+  add_m2po(registry);
+  add_proximal(registry);
+  add_grpo_loss(registry);
   std::vector<std::filesystem::path> paths;
   std::error_code problem;
   for (const auto& entry : std::filesystem::directory_iterator(folder, problem)) {

@@ -63,5 +63,12 @@ void add_normalization(std::vector<Checker>& registry);
 void add_advantages(std::vector<Checker>& registry);
 void add_prompt_groups(std::vector<Checker>& registry);
 void add_rollout_rules(std::vector<Checker>& registry);
+void add_policy_loss(std::vector<Checker>& registry);
+void add_critic_loss(std::vector<Checker>& registry);
+void add_rejection(std::vector<Checker>& registry);
+void add_dpo(std::vector<Checker>& registry);
+void add_m2po(std::vector<Checker>& registry);
+void add_proximal(std::vector<Checker>& registry);
+void add_grpo_loss(std::vector<Checker>& registry);
 
 }  // namespace areal::vectors

@@ -1,0 +1,37 @@
+#include "engine/algo/loss_run.h"
+
+namespace areal::algo {
+
+BehaviourStatistics behaviour_statistics(const PolicyTokens& tokens, Rejection rejection) {
+  BehaviourStatistics statistics;
+  statistics.log_ratio.resize(tokens.logprobs.size());
+  for (std::size_t at = 0; at < statistics.log_ratio.size(); ++at) {
+    if (rejection.kept[at] != 0) statistics.log_ratio[at] = tokens.proximal[at] - tokens.old[at];
+  }
+  statistics.weights = std::move(rejection.weights);
+  statistics.kept = std::move(rejection.kept);
+  statistics.filtered_fraction = rejection.filtered_fraction;
+  return statistics;
+}
+
+Result<std::optional<Rejection>> rejection_of(const std::optional<RejectionSettings>& settings,
+                                              const PolicyTokens& tokens) {
+  if (!settings) return std::optional<Rejection>();
+  auto rejection = apply_rejection(*settings, tokens.proximal, tokens.old, tokens.mask, tokens.rows);
+  if (!rejection) return std::move(rejection).error();
+  return std::optional<Rejection>(std::move(rejection).value());
+}
+
+TokenArrays arrays_of(const PolicyTokens& tokens, std::span<const float> base, const Rejection* rejection,
+                      double denominator) {
+  return {tokens.logprobs.data(),
+          base.data(),
+          tokens.advantages.data(),
+          tokens.mask.data(),
+          rejection != nullptr ? rejection->kept.data() : tokens.mask.data(),
+          rejection != nullptr ? rejection->weights.data() : nullptr,
+          tokens.logprobs.size(),
+          static_cast<float>(1 / denominator)};
+}
+
+}  // namespace areal::algo
