@@ -47,7 +47,7 @@ std::shared_ptr<const TransferPlan> part_of(const World& world, std::uint32_t ra
 
 bool is_proven(const World& world, const TransferPlan& plan) {
   const auto fault = find_coverage_fault(plan, ShardBook(world.train), ShardBook(world.infer));
-  if (fault) std::printf("  FAILED: %s\n", to_text(*fault).c_str());
+  if (fault) std::printf("  FAILED: %s\n", describe(*fault).c_str());
   return !fault.has_value();
 }
 

@@ -236,7 +236,7 @@ class Prover {
 
 }  // namespace
 
-std::string to_text(const CoverageFault& fault) {
+std::string describe(const CoverageFault& fault) {
   std::string range;
   for (std::size_t i = 0; i < fault.rank; ++i) {
     range += fmt::format("{}{}..{}", i == 0 ? "" : ", ", fault.begin[i], fault.end[i]);

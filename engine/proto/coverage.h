@@ -45,7 +45,7 @@ constexpr std::array<std::string_view, 6> enum_names(CoverageFault::Kind /*tag*/
 }
 
 // "overlap: model.norm.weight[0..64] of rank 3, from ranks 9, 12".
-std::string to_text(const CoverageFault& fault);
+std::string describe(const CoverageFault& fault);
 
 // The first fault, by receiver, then tensor, then place; nothing if the plan is proven. `train` and `infer` are what
 // the plan was built from, `infer` of one engine. `aliases` hold indices into the engines' names.

@@ -26,7 +26,7 @@ RC_GTEST_PROP(Coverage, PlansOfModelLayoutsAreProven, ()) {
   RC_PRE(train.has_value() && infer.has_value());
   const auto plan = *plan_of(*train, *infer, {.world = layouts.world, .aliases = layouts.model.aliases});
   const auto fault = find_coverage_fault(*plan, ShardBook(*train), ShardBook(*infer), layouts.model.aliases);
-  RC_ASSERT((fault ? to_text(*fault) : "proven") == "proven");
+  RC_ASSERT((fault ? describe(*fault) : "proven") == "proven");
 }
 
 RC_GTEST_PROP(Coverage, EveryPlantedDefectIsFoundWhereItIs, ()) {
@@ -62,7 +62,7 @@ struct Example {
   [[nodiscard]] std::string after(PlanChange change, std::size_t place, std::size_t dim) const {
     const auto broken = changed_plan(*plan, change, place, dim);
     const auto fault = find_coverage_fault(*broken, ShardBook(train), ShardBook(infer));
-    return fault ? to_text(*fault) : "proven";
+    return fault ? describe(*fault) : "proven";
   }
 };
 
@@ -109,7 +109,7 @@ TEST(Coverage, AliasesNeedTheirSourceOnTheSameRankOrOperations) {
     const MetaSet infer = inference_metas(model, sizes).value();
     const auto plan = *plan_of(train, infer, {.world = {sizes.tp * sizes.pp, 1, 1}, .aliases = sent});
     const auto fault = find_coverage_fault(*plan, ShardBook(train), ShardBook(infer), known);
-    return fault ? to_text(*fault) : "proven";
+    return fault ? describe(*fault) : "proven";
   };
   EXPECT_EQ(after({.tp = 2}, {}, model.aliases), "proven");
   EXPECT_EQ(after({.tp = 2}, model.aliases, model.aliases), "proven");

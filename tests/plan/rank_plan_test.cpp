@@ -74,7 +74,7 @@ RC_GTEST_PROP(RankPlan, UnevenFullyShardedLayoutsAreProven, ()) {
   const MetaSet infer_metas = metas_of(*infer);
   const auto plan = *plan_of(train_metas, infer_metas, {.world = world, .aliases = layouts.model.aliases});
   const auto fault = find_coverage_fault(*plan, ShardBook(train_metas), ShardBook(infer_metas), layouts.model.aliases);
-  RC_ASSERT((fault ? to_text(*fault) : "proven") == "proven");
+  RC_ASSERT((fault ? describe(*fault) : "proven") == "proven");
 }
 
 TEST(RankPlan, RefusesWhatTheWholePlanRefuses) {
