@@ -1,4 +1,5 @@
-// The arithmetic of training on one thread: losses with their gradients, beside touching the same memory and torch.
+// The arithmetic of training on one thread: losses with their gradients, advantages and packing, beside touching the same
+// memory and torch.
 //
 //   algo_bench [--tokens N]           one table; ratios are of neighbours in this run
 //   algo_bench --peers [--tokens N]   the same with torch eager on one thread, and results compared with it
@@ -10,6 +11,7 @@
 #include <functional>
 #include <string_view>
 
+#include "bench/algo_advantages.h"
 #include "bench/algo_peers.h"
 #include "bench/samples.h"
 #include "engine/algo/cispo_loss.h"
@@ -170,7 +172,9 @@ int run(int count, char** arguments) {
     std::fprintf(stderr, "usage: algo_bench [--peers] [--tokens N] | --quick\n");
     return 64;
   }
-  return run_all(wishes) ? 0 : 1;
+  const bool is_good = run_all(wishes);
+  measure_advantages({.is_quick = wishes.samples == 1, .has_peers = wishes.peers});
+  return is_good ? 0 : 1;
 }
 
 }  // namespace

@@ -1,13 +1,9 @@
-// Advantages by token against memory, and against torch; and how long packing takes.
-//
-//   advantages_bench            medians of nine, with least and most
-//   advantages_bench --peers    also torch eager on one thread (apt-get install python3-torch), in turns
-//   advantages_bench --quick    small sizes, once: that it runs
+#include "bench/algo_advantages.h"
+
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -19,11 +15,6 @@
 
 namespace areal::bench {
 namespace {
-
-struct Options {
-  bool is_quick = false;
-  bool has_peers = false;
-};
 
 // Turns of 64 tokens, of which 48 are trained.
 struct Arrays {
@@ -73,9 +64,9 @@ void print(const char* what, const Spread& spread, double scale, const char* uni
              spread.most * scale, unit);
 }
 
-void measure_gae(std::size_t rows, std::size_t width, const Options& options) {
+void measure_gae(std::size_t rows, std::size_t width, const AdvantageWishes& wishes) {
   Arrays arrays(rows, width);
-  const int times = options.is_quick ? 1 : 9;
+  const int times = wishes.is_quick ? 1 : 9;
   std::vector<double> token, turn, memory, torch;
   for (int time = 0; time < times; ++time) {
     memory.push_back(seconds_of([&] { stream(arrays); }));
@@ -84,7 +75,7 @@ void measure_gae(std::size_t rows, std::size_t width, const Options& options) {
       const auto status = algo::gae_by_turn(arrays.input(), arrays.turn_ids, {arrays.advantages, arrays.returns});
       AREAL_CHECK(status.has_value());
     }));
-    if (!options.has_peers) continue;
+    if (!wishes.has_peers) continue;
     const std::vector<double> seconds = torch_seconds(rows, width);
     if (!seconds.empty()) torch.push_back(spread_of(seconds).median);
   }
@@ -98,13 +89,13 @@ void measure_gae(std::size_t rows, std::size_t width, const Options& options) {
     print("torch eager takes, by token", spread_of_ratios(torch, token), 1, "times as long");
 }
 
-void measure_packing(std::size_t count, const Options& options) {
+void measure_packing(std::size_t count, const AdvantageWishes& wishes) {
   Rng rng(2);
   std::vector<std::int64_t> lengths;
   for (std::size_t at = 0; at < count; ++at) lengths.push_back(static_cast<std::int64_t>(rng.draw_below(4096)) + 1);
   std::vector<double> first_fit, differencing;
   double utilization = 0;
-  for (int time = 0; time < (options.is_quick ? 1 : 9); ++time) {
+  for (int time = 0; time < (wishes.is_quick ? 1 : 9); ++time) {
     first_fit.push_back(seconds_of([&] {
       const auto groups = algo::first_fit_decreasing(lengths, {16'384, 1, 8});
       utilization = algo::packing_metrics(lengths, *groups, 16'384).utilization;
@@ -117,27 +108,18 @@ void measure_packing(std::size_t count, const Options& options) {
   fmt::print("  first fit uses {:.2f} % of the room\n", utilization * 100);
 }
 
-int run(const Options& options) {
-  if (options.is_quick) {
-    measure_gae(9, 100, options);
-    measure_packing(1'000, options);
-    return 0;
-  }
-  measure_gae(64, 512, options);
-  measure_gae(256, 4'096, options);
-  measure_gae(512, 8'192, options);
-  measure_packing(100'000, options);
-  return 0;
-}
-
 }  // namespace
-}  // namespace areal::bench
 
-int main(int argc, char** argv) {
-  areal::bench::Options options;
-  for (int at = 1; at < argc; ++at) {
-    options.is_quick = options.is_quick || std::strcmp(argv[at], "--quick") == 0;
-    options.has_peers = options.has_peers || std::strcmp(argv[at], "--peers") == 0;
+void measure_advantages(const AdvantageWishes& wishes) {
+  if (wishes.is_quick) {
+    measure_gae(9, 100, wishes);
+    measure_packing(1'000, wishes);
+    return;
   }
-  return areal::bench::run(options);
+  measure_gae(64, 512, wishes);
+  measure_gae(256, 4'096, wishes);
+  measure_gae(512, 8'192, wishes);
+  measure_packing(100'000, wishes);
 }
+
+}  // namespace areal::bench
