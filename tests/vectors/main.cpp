@@ -102,6 +102,7 @@ int run_folder(const std::filesystem::path& folder) {
   add_lr_schedule(registry);
   add_training(registry);
   add_tracker(registry);
+  add_token_counts(registry);
   add_rollout(registry);
   add_lm_head(registry);
   add_lockstep(registry);

@@ -51,6 +51,7 @@ void add_json(std::vector<Checker>& registry);
 void add_lr_schedule(std::vector<Checker>& registry);
 void add_training(std::vector<Checker>& registry);
 void add_tracker(std::vector<Checker>& registry);
+void add_token_counts(std::vector<Checker>& registry);
 void add_rollout(std::vector<Checker>& registry);
 void add_lm_head(std::vector<Checker>& registry);
 void add_lockstep(std::vector<Checker>& registry);
