@@ -40,6 +40,9 @@ TEST(JsonValue, RefusesWhatIsNoJson) {
                            "\"a", "[1]]", "\"\n\"", "{\"a\":1,}", "1e999",    "-"}) {
     EXPECT_FALSE(parse_json(text)) << text;
   }
+  EXPECT_FALSE(parse_json(std::string_view("[1]\0x", 5))) << "text behind a zero byte";
+  EXPECT_FALSE(parse_json("\xEF\xBB\xBF[1]")) << "a byte order mark";
+  EXPECT_FALSE(parse_json("\"\xFF\"")) << "no UTF-8";
 }
 
 // A vocabulary has hundreds of thousands of keys: time in proportion, near enough.
