@@ -1,5 +1,5 @@
-// The arithmetic of training on one thread: losses with their gradients, advantages and packing, beside touching the same
-// memory and torch.
+// The arithmetic of training on one thread: losses with their gradients, advantages and packing, beside touching the
+// same memory and torch.
 //
 //   algo_bench [--tokens N]           one table; ratios are of neighbours in this run
 //   algo_bench --peers [--tokens N]   the same with torch eager on one thread, and results compared with it

@@ -2,7 +2,8 @@
 //
 // For what must come out byte for byte as Python's json module writes it with ensure_ascii off and separators "," and
 // ":": fingerprints and rendered tool schemas. Whole numbers of any size keep their digits; others are float64, written
-// as repr() does. Not read: NaN, Infinity, lone surrogates, more than kJsonDepth levels, bytes that are no UTF-8. Of a repeated key the last value counts, at the first place. Plain values.
+// as repr() does. Not read: NaN, Infinity, lone surrogates, more than kJsonDepth levels, bytes that are no UTF-8. Of a
+// repeated key the last value counts, at the first place. Plain values.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
 // SHA-256 (FIPS 180-4) of a text: seeds and fingerprints are defined by it.
 //
-// By libcrypto; here are only the words in which the formulas of seeds are written. The value depends on the text alone;
-// safe from any thread. Aborts if libcrypto cannot hash.
+// By libcrypto; here are only the words in which the formulas of seeds are written. The value depends on the text
+// alone; safe from any thread. Aborts if libcrypto cannot hash.
 #pragma once
 #include <array>
 #include <cstdint>
