@@ -244,42 +244,36 @@ inline void copy_results(const TokenResults& from, const TokenResults& to, std::
   copy_back(to.gate_of_loss, from.gate_of_loss, begin, count);
 }
 
-template <class Step, class Rule>
-inline double tokens_by(const Rule& rule, const TokenArrays& in, const TokenResults& out) {
+// What is left behind whole vectors, in a place of a whole vector.
+inline TokenArrays tail_of(const TokenArrays& in, Tail& tail, std::size_t begin, std::size_t count) {
+  return {copied(tail.floats[0], in.logprobs, begin, count),
+          copied(tail.floats[1], in.base, begin, count),
+          copied(tail.floats[2], in.advantages, begin, count),
+          copied(tail.bytes[0], in.counted, begin, count),
+          copied(tail.bytes[1], in.kept, begin, count),
+          copied(tail.floats[3], in.weights, begin, count),
+          count,
+          in.scale};
+}
+inline ValueArrays tail_of(const ValueArrays& in, Tail& tail, std::size_t begin, std::size_t count) {
+  return {copied(tail.floats[0], in.values, begin, count),
+          copied(tail.floats[1], in.old_values, begin, count),
+          copied(tail.floats[2], in.targets, begin, count),
+          copied(tail.bytes[0], in.kept, begin, count),
+          count,
+          in.scale};
+}
+
+template <class Step, class Rule, class Arrays>
+inline double elements_by(const Rule& rule, const Arrays& in, const TokenResults& out) {
   const std::size_t whole = in.count / kWidth * kWidth;
   const double sum = sum_of_vectors(whole, Step{rule, in, out});
   const std::size_t rest = in.count - whole;
   if (rest == 0) return sum;
   Tail tail;
-  const TokenArrays last{copied(tail.floats[0], in.logprobs, whole, rest),
-                         copied(tail.floats[1], in.base, whole, rest),
-                         copied(tail.floats[2], in.advantages, whole, rest),
-                         copied(tail.bytes[0], in.counted, whole, rest),
-                         copied(tail.bytes[1], in.kept, whole, rest),
-                         copied(tail.floats[3], in.weights, whole, rest),
-                         rest,
-                         in.scale};
+  const Arrays last = tail_of(in, tail, whole, rest);
   const TokenResults results = results_in(tail, out);
   const Floats terms = Step{rule, last, results}(0);
-  copy_results(results, out, whole, rest);
-  return add_up(sum, terms, rest);
-}
-
-template <class Step>
-inline double values_by(const ValueBand& band, const ValueArrays& in, const TokenResults& out) {
-  const std::size_t whole = in.count / kWidth * kWidth;
-  const double sum = sum_of_vectors(whole, Step{band, in, out});
-  const std::size_t rest = in.count - whole;
-  if (rest == 0) return sum;
-  Tail tail;
-  const ValueArrays last{copied(tail.floats[0], in.values, whole, rest),
-                         copied(tail.floats[1], in.old_values, whole, rest),
-                         copied(tail.floats[2], in.targets, whole, rest),
-                         copied(tail.bytes[0], in.kept, whole, rest),
-                         rest,
-                         in.scale};
-  const TokenResults results = results_in(tail, out);
-  const Floats terms = Step{band, last, results}(0);
   copy_results(results, out, whole, rest);
   return add_up(sum, terms, rest);
 }
@@ -304,7 +298,7 @@ inline std::size_t count_bytes(const std::uint8_t* mask, std::size_t length) {
 template <template <bool> class Step, class Rule>
 inline double over_tokens(const Rule& rule, const TokenArrays& in, const TokenResults& out) {
   const bool is_lean = in.weights == nullptr && out.loss == nullptr;
-  return is_lean ? tokens_by<Step<true>>(rule, in, out) : tokens_by<Step<false>>(rule, in, out);
+  return is_lean ? elements_by<Step<true>>(rule, in, out) : elements_by<Step<false>>(rule, in, out);
 }
 
 inline double ppo_kernel(const RatioBand& band, const TokenArrays& in, const TokenResults& out) {
@@ -317,7 +311,8 @@ inline double sapo_kernel(const GateSlopes& slopes, const TokenArrays& in, const
   return over_tokens<SapoStep>(slopes, in, out);
 }
 inline double critic_kernel(const ValueBand& band, const ValueArrays& in, const TokenResults& out) {
-  return out.loss == nullptr ? values_by<CriticStep<true>>(band, in, out) : values_by<CriticStep<false>>(band, in, out);
+  return out.loss == nullptr ? elements_by<CriticStep<true>>(band, in, out)
+                             : elements_by<CriticStep<false>>(band, in, out);
 }
 
 constexpr LossKernels kKernels{ppo_kernel, cispo_kernel, sapo_kernel, critic_kernel, count_bytes};

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "engine/algo/advantages.h"
-#include "tests/vectors/nested.h"
+#include "tests/vectors/examples.h"
 
 namespace areal::vectors {
 namespace {

@@ -4,20 +4,34 @@
 
 namespace areal::vectors {
 
-Tolerance example_tolerance(const Json& vector) {
-  return {vector.at("tol").at("rtol").get<double>(), vector.at("tol").at("atol").get<double>()};
+Json flat(const Json& nested) {
+  if (!nested.is_array()) return nested;
+  Json all = Json::array();
+  for (const Json& item : nested) {
+    const Json inner = flat(item);
+    if (inner.is_array()) {
+      all.insert(all.end(), inner.begin(), inner.end());
+    } else {
+      all.push_back(inner);
+    }
+  }
+  return all;
 }
 
-Json flattened(const Json& lists) {
-  Json flat = Json::array();
-  for (const Json& item : lists) {
-    if (!item.is_array()) {
-      flat.push_back(item);
-      continue;
-    }
-    for (const Json& inner : flattened(item)) flat.push_back(inner);
+Sides sides_of(const Json& nested) {
+  if (nested.is_object()) {
+    const std::vector<std::size_t> shape = shape_of(nested);
+    Sides sides{shape.at(0), 1};
+    for (std::size_t at = 1; at < shape.size(); ++at) sides.width *= shape[at];
+    return sides;
   }
-  return flat;
+  if (nested.empty() || !nested.front().is_array()) return {nested.size(), 1};
+  return {nested.size(), nested.front().size()};
+}
+
+Tolerance tolerance_of(const Json& vector) {
+  const Json& tol = vector.at("tol");
+  return {number_of(tol.at("rtol")), number_of(tol.at("atol"))};
 }
 
 std::string refusal_miss(const Json& vector, bool refused) {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "engine/algo/gae_lambda.h"
-#include "tests/vectors/nested.h"
+#include "tests/vectors/examples.h"
 
 namespace areal::vectors {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "engine/algo/gae.h"
 #include "engine/algo/time_steps.h"
-#include "tests/vectors/nested.h"
+#include "tests/vectors/examples.h"
 
 namespace areal::vectors {
 namespace {

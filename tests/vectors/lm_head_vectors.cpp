@@ -30,9 +30,9 @@ std::vector<double> joined(const std::vector<std::vector<double>>& lists) {
 Outcome check_head(const Json& vector) {
   const Json& in = vector.at("inputs");
   const Json& wanted = vector.at("expected");
-  const Tolerance tolerance = example_tolerance(vector);
-  const std::vector<float> hidden = floats_of(flattened(in.at("hidden")));
-  const auto weight = algo::HeadWeight::from_float(floats_of(flattened(in.at("weight"))), in.at("weight")[0].size());
+  const Tolerance tolerance = tolerance_of(vector);
+  const std::vector<float> hidden = floats_of(flat(in.at("hidden")));
+  const auto weight = algo::HeadWeight::from_float(floats_of(flat(in.at("weight"))), in.at("weight")[0].size());
   const std::vector<std::int64_t> labels = in.at("labels");
   const algo::HeadInput input{hidden, weight, {}, labels};
   auto group = algo::TensorGroup::even(weight.vocabulary(), in.at("tp_size"));
@@ -41,12 +41,12 @@ Outcome check_head(const Json& vector) {
   if (!got) return failed(got.error().detail);
   const auto slopes = algo::head_backward(input, group, settings, got.value(), std::vector<double>(labels.size(), 1.0));
   return first_miss(
-      {values_miss("logits", flattened(wanted.at("logits")), all_logits(input, settings.rounding), tolerance),
+      {values_miss("logits", flat(wanted.at("logits")), all_logits(input, settings.rounding), tolerance),
        values_miss("logprobs", wanted.at("logprobs"), got.value().logp, tolerance),
        values_miss("entropy", wanted.at("entropy"), got.value().entropy, tolerance),
-       values_miss("local_max", flattened(wanted.at("tp_local_max")), joined(got.value().local_max), tolerance),
-       values_miss("hidden", flattened(wanted.at("grad_hidden_of_sum_logprob")), slopes.hidden, tolerance),
-       values_miss("weight", flattened(wanted.at("grad_weight_of_sum_logprob")), slopes.weight, tolerance)});
+       values_miss("local_max", flat(wanted.at("tp_local_max")), joined(got.value().local_max), tolerance),
+       values_miss("hidden", flat(wanted.at("grad_hidden_of_sum_logprob")), slopes.hidden, tolerance),
+       values_miss("weight", flat(wanted.at("grad_weight_of_sum_logprob")), slopes.weight, tolerance)});
 }
 
 // Stored as bf16, as a model keeps it; the inputs are exact in it.
@@ -60,16 +60,16 @@ std::vector<std::uint16_t> bf16_of(const std::vector<float>& values) {
 
 Outcome check_precision(const Json& vector) {
   const Json& in = vector.at("inputs");
-  const std::vector<float> hidden = floats_of(flattened(in.at("hidden_bf16")));
+  const std::vector<float> hidden = floats_of(flat(in.at("hidden_bf16")));
   const auto weight =
-      algo::HeadWeight::from_bf16(bf16_of(floats_of(flattened(in.at("weight_bf16")))), in.at("weight_bf16")[0].size());
+      algo::HeadWeight::from_bf16(bf16_of(floats_of(flat(in.at("weight_bf16")))), in.at("weight_bf16")[0].size());
   const std::vector<std::int64_t> labels(in.at("hidden_bf16").size(), 0);
   const algo::HeadInput input{hidden, weight, {}, labels};
   const Json& wanted = vector.at("expected");
-  const Tolerance tolerance = example_tolerance(vector);
-  return first_miss({values_miss("fp32", flattened(wanted.at("logits_fp32_output")),
+  const Tolerance tolerance = tolerance_of(vector);
+  return first_miss({values_miss("fp32", flat(wanted.at("logits_fp32_output")),
                                  all_logits(input, algo::LogitRounding::kFp32), tolerance),
-                     values_miss("bf16", flattened(wanted.at("logits_bf16_output")),
+                     values_miss("bf16", flat(wanted.at("logits_bf16_output")),
                                  all_logits(input, algo::LogitRounding::kBf16), {0, 0})});
 }
 

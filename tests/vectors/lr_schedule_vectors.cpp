@@ -69,7 +69,7 @@ Outcome check_example_multiplier(const Json& vector) {
   const auto schedule = algo::LrSchedule::create(settings);
   if (!schedule) return failed(schedule.error().detail);
   return first_miss({values_miss("multiplier", vector.at("expected").at("multiplier"),
-                                 rates(schedule.value(), in.at("steps")), example_tolerance(vector))});
+                                 rates(schedule.value(), in.at("steps")), tolerance_of(vector))});
 }
 
 Outcome check_example_absolute(const Json& vector) {
@@ -82,7 +82,7 @@ Outcome check_example_absolute(const Json& vector) {
   const auto schedule = algo::LrSchedule::create(settings);
   if (!schedule) return failed(schedule.error().detail);
   return first_miss({values_miss("lr", vector.at("expected").at("lr"), rates(schedule.value(), in.at("steps")),
-                                 example_tolerance(vector))});
+                                 tolerance_of(vector))});
 }
 
 }  // namespace

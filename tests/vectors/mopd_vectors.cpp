@@ -41,7 +41,7 @@ Outcome check_aggregate(const Json& vector) {
   const auto target = algo::mopd_target(scores);
   if (!target) return failed(target.error().detail);
   const Json& wanted = vector.at("expected");
-  const Tolerance tolerance = example_tolerance(vector);
+  const Tolerance tolerance = tolerance_of(vector);
   return first_miss({values_miss("logp_sum", wanted.at("logp_sum"), target.value().logp_sum, tolerance),
                      values_miss("weight_sum", wanted.at("weight_sum"), target.value().weight_sum, tolerance)});
 }
@@ -63,7 +63,7 @@ Outcome check_loss(const Json& vector) {
   if (!got) return failed(got.error().detail);
   const algo::MopdLoss& loss = got.value();
   const Json& wanted = vector.at("expected");
-  const Tolerance tolerance = example_tolerance(vector);
+  const Tolerance tolerance = tolerance_of(vector);
   return first_miss({value_miss("loss", wanted.at("loss"), loss.loss, tolerance),
                      values_miss("gradient", wanted.at("grad_logprobs"), loss.gradient, tolerance),
                      values_miss("weight", wanted.at("importance_weight"), loss.importance_weight, tolerance),
@@ -109,7 +109,7 @@ Outcome check_oracle(const Json& vector) {
     }
   }
   const Json& wanted = vector.at("expected");
-  const Tolerance tolerance = example_tolerance(vector);
+  const Tolerance tolerance = tolerance_of(vector);
   return first_miss({value_miss("divergence", wanted.at("weighted_reverse_kl"), divergence, tolerance),
                      values_miss("gradient", wanted.at("grad_logits"), gradient, tolerance)});
 }
@@ -122,7 +122,7 @@ Outcome check_compose(const Json& vector) {
   const Json& in = vector.at("inputs");
   const double total =
       algo::compose_mopd(coefficients_of(in), number_of(in.at("rl_loss")), number_of(in.at("mopd_loss")));
-  return first_miss({value_miss("total", vector.at("expected").at("total"), total, example_tolerance(vector))});
+  return first_miss({value_miss("total", vector.at("expected").at("total"), total, tolerance_of(vector))});
 }
 
 Outcome check_plan(const Json& vector) {

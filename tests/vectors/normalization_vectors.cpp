@@ -11,7 +11,7 @@
 #include "engine/algo/masked_normalization.h"
 #include "engine/algo/normalization.h"
 #include "engine/algo/usable_group.h"
-#include "tests/vectors/nested.h"
+#include "tests/vectors/examples.h"
 
 namespace areal::vectors {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "engine/algo/overlong_penalty.h"
-#include "tests/vectors/nested.h"
+#include "tests/vectors/examples.h"
 
 namespace areal::vectors {
 namespace {

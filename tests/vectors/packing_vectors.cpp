@@ -10,7 +10,7 @@
 #include "engine/algo/first_fit.h"
 #include "engine/algo/karmarkar_karp.h"
 #include "engine/algo/microbatches.h"
-#include "tests/vectors/nested.h"
+#include "tests/vectors/examples.h"
 
 namespace areal::vectors {
 namespace {

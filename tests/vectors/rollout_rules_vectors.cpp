@@ -5,7 +5,7 @@
 #include <string>
 
 #include "engine/algo/rollout_rules.h"
-#include "tests/vectors/nested.h"
+#include "tests/vectors/examples.h"
 
 namespace areal::vectors {
 namespace {

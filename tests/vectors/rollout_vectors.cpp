@@ -58,7 +58,7 @@ Outcome check_discount(const Json& vector) {
   if (!rewards.discount(vector.at("inputs").at("discount"))) return failed("refused");
   std::vector<double> got;
   for (const algo::Interaction& interaction : rewards.interactions()) got.push_back(interaction.reward.value());
-  return first_miss({values_miss("rewards", vector.at("expected").at("rewards"), got, example_tolerance(vector))});
+  return first_miss({values_miss("rewards", vector.at("expected").at("rewards"), got, tolerance_of(vector))});
 }
 
 Outcome check_orphans(const Json& vector) {

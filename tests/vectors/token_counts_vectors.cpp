@@ -12,9 +12,9 @@ namespace areal::vectors {
 namespace {
 
 Outcome check_token_counts(const Json& vector) {
-  const auto got = algo::token_counts(mask_of(flattened(vector.at("inputs").at("loss_mask"))));
+  const auto got = algo::token_counts(mask_of(flat(vector.at("inputs").at("loss_mask"))));
   const Json& wanted = vector.at("expected");
-  const Tolerance tolerance = example_tolerance(vector);
+  const Tolerance tolerance = tolerance_of(vector);
   return first_miss({value_miss("n_total", wanted.at("n_total"), got.total, {}),
                      value_miss("n_valid", wanted.at("n_valid"), got.valid, {}),
                      value_miss("n_masked", wanted.at("n_masked"), got.masked, {}),
@@ -32,7 +32,7 @@ Outcome check_staleness(const Json& vector) {
       algo::version_staleness(integers_of(in.at("versions")), mask_of(in.at("mask")), in.at("current_version"));
   if (!got) return failed("no token has a version");
   const Json& wanted = vector.at("expected");
-  const Tolerance tolerance = example_tolerance(vector);
+  const Tolerance tolerance = tolerance_of(vector);
   return first_miss({age_miss(wanted.at("sample_staleness_theta"), got->theta, tolerance),
                      age_miss(wanted.at("sample_staleness_proximal"), got->proximal, tolerance)});
 }

@@ -80,8 +80,7 @@ Outcome check_workers(const Json& vector) {
   const Json& wanted = vector.at("expected").at("export");
   if (got.size() != wanted.size()) return failed("another number of keys");
   std::vector<std::string> misses;
-  for (const auto& [key, value] : got)
-    misses.push_back(value_miss(key, wanted.at(key), value, example_tolerance(vector)));
+  for (const auto& [key, value] : got) misses.push_back(value_miss(key, wanted.at(key), value, tolerance_of(vector)));
   return first_miss(misses);
 }
 

@@ -32,7 +32,7 @@ Outcome check_clip(const Json& vector) {
     const bool zeroed = gradients == std::vector<float>(gradients.size(), 0.0F);
     return expect_equal(wanted.at("optimizer_stepped"), decision.step || !zeroed);
   }
-  const Tolerance tolerance = example_tolerance(vector);
+  const Tolerance tolerance = tolerance_of(vector);
   return first_miss({value_miss("norm", wanted.at("norm"), decision.norm, tolerance),
                      value_miss("coeff", wanted.at("coeff"), decision.coefficient, tolerance),
                      values_miss("clipped", wanted.at("clipped"), gradients, tolerance)});
@@ -103,12 +103,12 @@ Outcome check_peft_keys(const Json& vector) {
 
 Outcome check_drift(const Json& vector) {
   const Json& in = vector.at("inputs");
-  const auto got = algo::logp_drift(floats_of(flattened(in.at("old_logp"))), floats_of(flattened(in.at("logprobs"))),
-                                    mask_of(flattened(in.at("loss_mask"))));
+  const auto got = algo::logp_drift(floats_of(flat(in.at("old_logp"))), floats_of(flat(in.at("logprobs"))),
+                                    mask_of(flat(in.at("loss_mask"))));
   const Json& wanted = vector.at("expected");
-  const Tolerance tolerance = example_tolerance(vector);
-  return first_miss({values_miss("logp_diff", flattened(wanted.at("logp_diff")), got.difference, tolerance),
-                     values_miss("logp_abs_diff", flattened(wanted.at("logp_abs_diff")), got.absolute, tolerance),
+  const Tolerance tolerance = tolerance_of(vector);
+  return first_miss({values_miss("logp_diff", flat(wanted.at("logp_diff")), got.difference, tolerance),
+                     values_miss("logp_abs_diff", flat(wanted.at("logp_abs_diff")), got.absolute, tolerance),
                      value_miss("avg_signed", wanted.at("avg_signed"), got.mean, tolerance),
                      value_miss("avg_abs", wanted.at("avg_abs"), got.mean_absolute, tolerance)});
 }
