@@ -2,11 +2,9 @@
 //
 // Every ratio is of numbers from one run, taken in turns; each number is the median of five. --quick: little of
 // everything, to see that it runs. --parts: time of the parts of the recorder, single-threaded.
-#include <sched.h>
 #include <sqlite3.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "bench/phold.h"
+#include "bench/samples.h"
 #include "engine/port/trace_digest.h"
 #include "replay/analyse/recording_diff.h"
 #include "replay/analyse/replayer.h"
@@ -25,9 +24,8 @@
 namespace areal::bench {
 namespace {
 
-using testing::ScratchFile;
-using Clock = std::chrono::steady_clock;
 using record::Writing;
+using testing::ScratchFile;
 using Ahead = record::BlockWords::Ahead;
 
 struct Sizes {
@@ -37,35 +35,18 @@ struct Sizes {
   int samples = 5;
 };
 
-template <class Work>
-double seconds(Work&& work) {
-  const auto start = Clock::now();
-  work();
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-struct Samples {
-  std::vector<double> all;
-  void add(double value) { all.push_back(value); }
-  [[nodiscard]] double median() const {
-    std::vector<double> sorted = all;
-    std::stable_sort(sorted.begin(), sorted.end());
-    return sorted[sorted.size() / 2];
-  }
-  [[nodiscard]] double least() const { return *std::min_element(all.begin(), all.end()); }
-  [[nodiscard]] double most() const { return *std::max_element(all.begin(), all.end()); }
-};
+using Samples = std::vector<double>;
 
 // One line of the table: what, the number, what it must be and what it aims at.
 void row(const char* what, double value, const Samples& samples, double must, double aim, bool is_ceiling) {
   const auto meets = [&](double bound) { return is_ceiling ? value <= bound : value >= bound; };
   const char* verdict = meets(aim) ? "aim" : meets(must) ? "must" : "MISSED";
-  std::printf("%-52s %8.2f   %8.2f to %-8.2f %s %6.2f  %6.2f   %s\n", what, value, samples.least(), samples.most(),
-              is_ceiling ? "<=" : ">=", must, aim, verdict);
+  std::printf("%-52s %8.2f   %8.2f to %-8.2f %s %6.2f  %6.2f   %s\n", what, value, spread_of(samples).least,
+              spread_of(samples).most, is_ceiling ? "<=" : ">=", must, aim, verdict);
 }
 
 void row(const char* what, const Samples& samples, double must, double aim, bool is_ceiling) {
-  row(what, samples.median(), samples, must, aim, is_ceiling);
+  row(what, spread_of(samples).median, samples, must, aim, is_ceiling);
 }
 
 double bytes_of(const std::string& path) { return static_cast<double>(std::filesystem::file_size(path)); }
@@ -145,22 +126,22 @@ void bench_record(const Sizes& sizes) {
   Samples of_many;
   Samples row_bytes;
   for (int i = 0; i < sizes.samples; ++i) {
-    const double packed_s = seconds([&] { record_events(packed.path(), events, Writing::kAuto); });
-    const double inline_s = seconds([&] { record_events(packed.path(), events, Writing::kInline); });
-    const double many_s = seconds([&] { row_events(rows.path(), events, 125); });
-    const double row_s = seconds([&] { row_events(rows.path(), events, 1); });
+    const double packed_s = seconds_of([&] { record_events(packed.path(), events, Writing::kAuto); });
+    const double inline_s = seconds_of([&] { record_events(packed.path(), events, Writing::kInline); });
+    const double many_s = seconds_of([&] { row_events(rows.path(), events, 125); });
+    const double row_s = seconds_of([&] { row_events(rows.path(), events, 1); });
     const double count = static_cast<double>(events.size());
-    rate.add(count / packed_s / 1e6);
-    inline_rate.add(count / inline_s / 1e6);
-    of_rows.add(row_s / packed_s);
-    of_many.add(many_s / packed_s);
-    row_bytes.add(bytes_of(packed.path()) / bytes_of(rows.path()));
+    rate.push_back(count / packed_s / 1e6);
+    inline_rate.push_back(count / inline_s / 1e6);
+    of_rows.push_back(row_s / packed_s);
+    of_many.push_back(many_s / packed_s);
+    row_bytes.push_back(bytes_of(packed.path()) / bytes_of(rows.path()));
   }
   const double bytes = bytes_of(packed.path()) / static_cast<double>(events.size());
   Samples bytes_each;
-  bytes_each.add(bytes);
-  std::printf("recorder: %.2f million events/s (%.2f to %.2f), inline %.2f\n", rate.median(), rate.least(), rate.most(),
-              inline_rate.median());
+  bytes_each.push_back(bytes);
+  std::printf("recorder: %.2f million events/s (%.2f to %.2f), inline %.2f\n", spread_of(rate).median,
+              spread_of(rate).least, spread_of(rate).most, spread_of(inline_rate).median);
   row("B7 rate, times that of a row for each event", of_rows, 8, 14, false);
   row("B7 rate, times that of 125 rows a statement", of_many, 5, 9, false);
   row("B7 bytes an event, whole file", bytes_each, 15, 10, true);
@@ -171,7 +152,7 @@ void bench_record(const Sizes& sizes) {
 template <class Heard>
 double loop_seconds(std::uint64_t events, Heard&& heard) {
   Phold loop;
-  return seconds([&] { loop.run(events, heard); });
+  return seconds_of([&] { loop.run(events, heard); });
 }
 
 double off_seconds(std::uint64_t events) {
@@ -184,7 +165,7 @@ double off_seconds(std::uint64_t events) {
 double recorded_seconds(std::uint64_t events, const std::string& path, Writing writing) {
   const auto recorder = open(path, writing);
   Phold loop;
-  return seconds([&] {
+  return seconds_of([&] {
     loop.run(events, [&](const port::TraceEvent& event) { recorder->on_event(event); });
     finish(*recorder);
   });
@@ -210,8 +191,8 @@ void bench_loop(const Sizes& sizes) {
     double off = off_seconds(sizes.loop);
     const auto pair = [&](Samples& samples, double took) {
       const double again = off_seconds(sizes.loop);
-      samples.add(over_percent(took, off, again));
-      bare.add(static_cast<double>(sizes.loop) / again / 1e6);
+      samples.push_back(over_percent(took, off, again));
+      bare.push_back(static_cast<double>(sizes.loop) / again / 1e6);
       off = again;
     };
     pair(hash, hashed_seconds(sizes.loop));
@@ -223,8 +204,8 @@ void bench_loop(const Sizes& sizes) {
   const double row_s = loop_seconds(sizes.record, [&](const port::TraceEvent& event) { row_file.add(event); });
   row_file.close();
   std::printf("loop: %.1f million events/s bare; a row for each event +%.0f %%; digest alone +%.1f %% (%.1f to %.1f)\n",
-              bare.median(), over_percent(row_s, off, off_seconds(sizes.record)), hash.median(), hash.least(),
-              hash.most());
+              spread_of(bare).median, over_percent(row_s, off, off_seconds(sizes.record)), spread_of(hash).median,
+              spread_of(hash).least, spread_of(hash).most);
   row("B8 recorded by a thread of its own, % more time", behind, 25, 8, true);
   row("B8 recorded inline, % more time", inline_chunks, 80, 35, true);
 }
@@ -245,7 +226,7 @@ void bench_replay(const Sizes& sizes) {
     const auto compared_seconds = [&](Ahead ahead, std::uint64_t flipped) {
       analyse::ReplayComparer comparer(**reader, ahead);
       Phold loop;
-      const double took = seconds([&] {
+      const double took = seconds_of([&] {
         std::uint64_t left = sizes.loop;
         loop.run(left, [&](const port::TraceEvent& event) { comparer.on_event(event); }, flipped);
         comparer.finish();
@@ -258,19 +239,19 @@ void bench_replay(const Sizes& sizes) {
     const double before = off_seconds(sizes.loop);
     const double compared = compared_seconds(Ahead::kAuto, 0);
     const double after = off_seconds(sizes.loop);
-    full.add(std::min(before, after) / compared);
-    alone.add(std::min(before, after) / compared_seconds(Ahead::kNever, 0));
-    hashed.add(std::min(before, after) / hashed_seconds(sizes.loop));
+    full.push_back(std::min(before, after) / compared);
+    alone.push_back(std::min(before, after) / compared_seconds(Ahead::kNever, 0));
+    hashed.push_back(std::min(before, after) / hashed_seconds(sizes.loop));
     const std::uint64_t flipped = 1 + rng.draw_below(sizes.loop);
-    found.add(compared_seconds(Ahead::kAuto, flipped) / compared);
+    found.push_back(compared_seconds(Ahead::kAuto, flipped) / compared);
   }
-  std::printf("replay with one core: %.2f of the loop's speed (%.2f to %.2f)\n", alone.median(), alone.least(),
-              alone.most());
+  std::printf("replay with one core: %.2f of the loop's speed (%.2f to %.2f)\n", spread_of(alone).median,
+              spread_of(alone).least, spread_of(alone).most);
   row("B9 replay, every line compared: of the loop's speed", full, 0.75, 0.90, false);
   row("B9 replay, digest compared: of the loop's speed", hashed, 0.95, 0.98, false);
   row("B9 replay that finds a flipped bit: of one replay", found, 1.1, 1.1, true);
   Samples all;
-  all.add(exact);
+  all.push_back(exact);
   row("B9 flipped bits whose event was named", all, sizes.samples, sizes.samples, false);
 }
 
@@ -287,25 +268,19 @@ void bench_diff(const Sizes& sizes) {
   Samples took;
   Samples opened;
   for (int i = 0; i < sizes.samples; ++i) {
-    took.add(seconds([&] {
+    took.push_back(seconds_of([&] {
       const auto a = record::RunReader::open(left.path());
       const auto b = record::RunReader::open(right.path());
       AREAL_CHECK(a.has_value() && b.has_value());
-      opened.add(seconds([&] {
+      opened.push_back(seconds_of([&] {
         const auto diff = analyse::diff_recordings(**a, **b);
         AREAL_CHECK(diff.has_value() && !diff->equal && diff->seq == flipped);
         AREAL_CHECK(diff->fields.size() == 1);
       }));
     }));
   }
-  std::printf("diff: of this, after both were opened and checked: %.3f s\n", opened.median());
+  std::printf("diff: of this, after both were opened and checked: %.3f s\n", spread_of(opened).median);
   row("diff of two recordings (10 million events each), s", took, 2, 2, true);
-}
-
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 // Times of the parts, for one thread.
@@ -316,11 +291,10 @@ void bench_parts(const Sizes& sizes) {
   const auto part = [&](const char* what, const std::function<void()>& work) {
     Samples samples;
     for (int i = 0; i < sizes.samples; ++i) {
-      const double start = cpu_seconds();
-      work();
-      samples.add((cpu_seconds() - start) * each);
+      samples.push_back(core_seconds_of(work) * each);
     }
-    std::printf("%-52s %8.1f   %8.1f to %-8.1f ns/event\n", what, samples.median(), samples.least(), samples.most());
+    std::printf("%-52s %8.1f   %8.1f to %-8.1f ns/event\n", what, spread_of(samples).median, spread_of(samples).least,
+                spread_of(samples).most);
   };
   part("digest", [&] {
     port::TraceDigest digest;
