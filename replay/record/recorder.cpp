@@ -88,7 +88,7 @@ void Recorder::settle() {
 }
 
 void Recorder::flush_soon() {
-  if (thread_ == nullptr) return writer_->flush();
+  if (thread_ == nullptr) return flush();
   batch_->commits = true;
   hand_over();
 }

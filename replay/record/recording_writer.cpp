@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "replay/record/schema.h"
+
 namespace areal::record {
 
 namespace {
@@ -48,6 +50,7 @@ RecordingWriter::RecordingWriter(std::unique_ptr<TableWriter> tables, std::span<
 RecordingWriter::~RecordingWriter() { close_block(); }
 
 void RecordingWriter::write_head(const RunInfo& info, std::span<const NodeRow> nodes, const StoredKinds& kinds) {
+  add_run_row("version", std::to_string(kSchemaVersion));
   add_run_row("scenario", info.scenario_name);
   add_run_row("half", info.half);
   add_run_row("program", info.program);

@@ -134,6 +134,19 @@ TEST(RecordingDamage, NewerVersionIsRefusedWithItsNumber) {
       << newer.error().detail;
 }
 
+// What looks like an older recording is read by other rules, so the header alone must not decide.
+TEST(RecordingDamage, AnotherVersionInTheHeaderIsRefused) {
+  for (const bool complete : {true, false}) {
+    const ScratchFile file("older.db");
+    record_small(file.path());
+    if (!complete) run_sql(file.path(), "PRAGMA application_id=" + std::to_string(record::kOpenId));
+    run_sql(file.path(), "PRAGMA user_version=1");
+    const auto older = record::RunReader::open(file.path());
+    ASSERT_FALSE(older) << complete;
+    EXPECT_EQ(older.error().code, Errc::kCorrupt);
+  }
+}
+
 // A recording of version 1, of 4 steps and an update, as the program that knew no other version wrote it.
 TEST(RecordingDamage, RecordingsOfVersion1AreRead) {
   const auto reader = record::RunReader::open(std::string(AREAL_SOURCE_DIR) + "/tests/data/recordings/version1.db");
