@@ -12,12 +12,14 @@
 #include <vector>
 
 #include "bench/phold.h"
-#include "bench/scheduler/cases.h"
+#include "bench/scheduler/draws.h"
+#include "bench/scheduler/measured.h"
 #include "engine/config/scenario_yaml.h"
 #include "engine/port/trace_digest.h"
 #include "replay/analyse/replayer.h"
 #include "replay/record/block_codec.h"
 #include "sim/explore/run.h"
+#include "sim/kernel/event_queue.h"
 #include "tests/replay/synthetic_trace.h"
 
 // Named for callgrind's --toggle-collect; a call of it is never a part of another function.
@@ -40,11 +42,19 @@ struct Done {
 
 // Taking the first of 1,024 waiting events and posting another.
 Done queue() {
-  Case hold = find_case("hold-1024");
-  hold.events = kEvents;
+  const ExpTable<16> increments(1e6);
+  Xorshift random;
+  sim::EventQueue<std::uint32_t> queue;
+  std::uint32_t posted = 0;
+  for (; posted < 1'024; ++posted) queue.post({increments.draw(random)}, posted);
   Done done{.events = kEvents};
-  // Its 1,024 first posts are counted, too.
-  measured([&] { done.check = hold.run(hold, Through::kScheduler, Hook()).order; });
+  measured([&] {
+    for (std::uint64_t i = 0; i < kEvents; ++i) {
+      const auto next = queue.pop();
+      add_to_order(done.check, next.event);
+      queue.post(next.at + Duration{increments.draw(random)}, posted++);
+    }
+  });
   return done;
 }
 
