@@ -14,9 +14,10 @@ seconds=${1:-60}
 [[ $seconds =~ ^[1-9][0-9]*$ ]] || { echo "usage: scripts/fuzz.sh [SECONDS [TARGET...]]" >&2; exit 64; }
 shift $(($# > 0 ? 1 : 0))
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(frames handshake message scenario block recording rows)
 
 configure_and_build build/fuzz areal-fuzz --preset fuzz || exit 1
+# Asked for a target that there is not, it names those that there are.
+[ ${#targets[@]} -gt 0 ] || read -ra targets <<<"$(build/fuzz/tests/fuzz/areal-fuzz 2>&1 | sed -n 's/^AREAL_FUZZ_TARGET must be one of: *//p')"
 found=build/fuzz/found
 mkdir -p "$found"
 export UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=detect_stack_use_after_return=1:strict_init_order=1

@@ -6,13 +6,14 @@
 namespace areal::fuzz {
 namespace {
 
-constexpr std::array<Target, 7> kTargets{{{"frames", fuzz_frames, frames_seeds},
+constexpr std::array<Target, 8> kTargets{{{"frames", fuzz_frames, frames_seeds},
                                           {"handshake", fuzz_handshake, handshake_seeds},
                                           {"message", fuzz_message, message_seeds},
                                           {"scenario", fuzz_scenario, scenario_seeds},
                                           {"block", fuzz_block, block_seeds},
                                           {"recording", fuzz_recording, recording_seeds},
-                                          {"rows", fuzz_rows, rows_seeds}}};
+                                          {"rows", fuzz_rows, rows_seeds},
+                                          {"delta", fuzz_delta, delta_seeds}}};
 
 }  // namespace
 

@@ -20,7 +20,7 @@ struct Target {
   std::vector<Bytes> (*seeds)();
 };
 
-// All of them: frames, handshake, message, scenario, block, recording, rows.
+// All of them: frames, handshake, message, scenario, block, recording, rows, delta.
 std::span<const Target> targets();
 // Null if there is none of that name.
 const Target* find_target(std::string_view name);
@@ -39,5 +39,7 @@ void fuzz_recording(View input);
 std::vector<Bytes> recording_seeds();
 void fuzz_rows(View input);
 std::vector<Bytes> rows_seeds();
+void fuzz_delta(View input);
+std::vector<Bytes> delta_seeds();
 
 }  // namespace areal::fuzz
