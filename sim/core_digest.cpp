@@ -14,22 +14,12 @@
 #include "engine/config/scenario_yaml.h"
 #include "replay/record/content_digest.h"
 #include "replay/record/run_reader.h"
+#include "sim/explore/listeners.h"
 #include "sim/explore/recorded_run.h"
 
 namespace {
 
 using areal::record::Recorder;
-
-struct ToRecorder : areal::sim::RunObserver {
-  explicit ToRecorder(Recorder& recorder) : to(recorder) {}
-  void on_event(const areal::port::TraceEvent& event) override { to.on_event(event); }
-  void on_state(areal::NodeId node, areal::SlotId slot, const areal::Digest128& digest) override {
-    to.on_state(node, slot, digest);
-  }
-  void on_stream(std::uint32_t stream, std::string_view name) override { to.on_stream(stream, name); }
-  void on_decision(const areal::port::Decision& decision) override { to.on_decision(decision); }
-  Recorder& to;
-};
 
 // Closes the recording, opens it as a reader would, and gives the digest of its content.
 areal::Result<std::string> content_of(std::unique_ptr<Recorder> recorder, const std::string& path,
@@ -47,7 +37,7 @@ areal::Result<areal::sim::RunResult> run(const areal::sim::RunSettings& settings
   const std::string path = folder + "/" + settings.room->scenario.name + ".db";
   auto recorder = areal::sim::open_recording(path, {*settings.room, settings.seed, "", "calm"});
   if (!recorder) return recorder.error();
-  ToRecorder observer(**recorder);
+  areal::sim::Listeners observer({recorder->get()});
   auto result = areal::sim::run_once(settings, &observer);
   if (!result) return result;
   const auto digest = content_of(std::move(*recorder), path, *result);

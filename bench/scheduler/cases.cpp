@@ -46,9 +46,8 @@ Measured pingpong(const Case& what, Through through, Hook hook) {
 }
 
 Measured churn(const Case& what, Through through, Hook hook) {
-  ChurnCounts sum;
-  if (through == Through::kReference) return run_churn<ReferenceQueue<ChurnEvent>>(what.size, hook, sum);
-  return run_churn<sim::EventQueue<ChurnEvent>>(what.size, hook, sum);
+  if (through == Through::kReference) return run_churn<ReferenceQueue<ChurnEvent>>(what.size, hook);
+  return run_churn<sim::EventQueue<ChurnEvent>>(what.size, hook);
 }
 
 constexpr std::uint64_t kEvents = 2'000'000;

@@ -28,10 +28,6 @@ struct ChurnEvent {
 struct ChurnCounts {
   std::uint64_t events = 0;
   std::uint64_t order = 0;
-  std::uint64_t crashes = 0;
-  std::uint64_t samples = 0;
-  std::uint64_t dropped = 0;
-  std::uint64_t steps = 0;
 };
 
 template <class Queue>
@@ -131,7 +127,6 @@ class Churn {
 
   void crash(std::uint8_t index) {
     Process& process = processes_[index];
-    ++counts_.crashes;
     process.alive = false;
     queue_.cancel(process.beat);
     if (is_engine(index)) {
@@ -158,12 +153,9 @@ class Churn {
   }
 
   void sample_done(const ChurnEvent& event) {
-    ++counts_.samples;
     if (version_ - event.version <= kStaleness) {
       ++ready_;
       begin_step();
-    } else {
-      ++counts_.dropped;
     }
     generate(event.process);
   }
@@ -189,7 +181,6 @@ class Churn {
   }
 
   void end_step() {
-    ++counts_.steps;
     ++version_;
     for (std::uint8_t i = 0; i < kEngines; ++i) {
       if (processes_[i].alive) post(kTransfer, {.what = What::kUpdate, .process = i, .version = version_});
@@ -211,22 +202,16 @@ class Churn {
 
 // Seeds 1 to `seeds`, one after another in this process.
 template <class Queue>
-Measured run_churn(std::uint64_t seeds, Hook hook, ChurnCounts& sum) {
+Measured run_churn(std::uint64_t seeds, Hook hook) {
   const typename Churn<Queue>::Tables tables;
   Measured result;
-  sum = {};
   const Stopwatch watch;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     const ChurnCounts counts = Churn<Queue>(tables, seed, hook).run();
     add_to_order(result.order, counts.order);
-    sum.events += counts.events;
-    sum.crashes += counts.crashes;
-    sum.samples += counts.samples;
-    sum.dropped += counts.dropped;
-    sum.steps += counts.steps;
+    result.events += counts.events;
   }
   result.ns = watch.ns();
-  result.events = sum.events;
   return result;
 }
 

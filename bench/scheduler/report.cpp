@@ -2,34 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <vector>
 
+#include "bench/samples.h"
 #include "bench/scheduler/cases.h"
 #include "engine/port/trace_digest.h"
 
 namespace areal::bench {
 namespace {
 
-struct Samples {
-  std::vector<double> values;
-
-  [[nodiscard]] double median() const {
-    std::vector<double> sorted = values;
-    std::ranges::sort(sorted);
-    return sorted[sorted.size() / 2];
-  }
-  [[nodiscard]] double least() const { return std::ranges::min(values); }
-  [[nodiscard]] double greatest() const { return std::ranges::max(values); }
-};
-
 // Counts what the hook reports, and hashes it.
-class CountingSink final : public port::TraceSink {
+class CountingSink final : public port::EventSink {
  public:
   void on_event(const port::TraceEvent& event) override { digest_.on_event(event), ++count_; }
-  void on_state(NodeId /*node*/, SlotId /*slot*/, const Digest128& /*digest*/) override {}
-  void on_stream(std::uint32_t /*stream*/, std::string_view /*name*/) override {}
-  void on_decision(const port::Decision& /*decision*/) override {}
   [[nodiscard]] std::uint64_t count() const { return count_; }
 
  private:
@@ -38,9 +23,7 @@ class CountingSink final : public port::TraceSink {
 };
 
 bool report_case(const Case& one, int rounds) {
-  Samples ours;
-  Samples reference;
-  Samples reported;
+  std::vector<double> ours, reference, reported;
   bool equal = true;
   for (int round = 0; round < rounds; ++round) {
     const Measured first = one.run(one, Through::kScheduler, Hook());
@@ -48,13 +31,14 @@ bool report_case(const Case& one, int rounds) {
     CountingSink sink;
     const Measured third = one.run(one, Through::kScheduler, Hook(&sink));
     equal = equal && first.order == second.order && first.order == third.order && sink.count() == third.events;
-    ours.values.push_back(first.ns_per_event());
-    reference.values.push_back(second.ns_per_event());
-    reported.values.push_back(third.ns_per_event());
+    ours.push_back(first.ns_per_event());
+    reference.push_back(second.ns_per_event());
+    reported.push_back(third.ns_per_event());
   }
-  fmt::print("{:<16} {:>9.1f} {:>7.1f} {:>7.1f} {:>10.1f} {:>7.2f} {:>11.1f}   {}\n", one.name, ours.median(),
-             ours.least(), ours.greatest(), reference.median(), reference.median() / ours.median(), reported.median(),
-             equal ? "equal" : "DIFFERENT");
+  const Spread time = spread_of(ours);
+  const double peer = spread_of(reference).median;
+  fmt::print("{:<16} {:>9.1f} {:>7.1f} {:>7.1f} {:>10.1f} {:>7.2f} {:>11.1f}   {}\n", one.name, time.median, time.least,
+             time.most, peer, peer / time.median, spread_of(reported).median, equal ? "equal" : "DIFFERENT");
   std::fflush(stdout);
   return equal;
 }

@@ -179,6 +179,10 @@ struct BudgetSettings {
 };
 
 enum class Verdict : std::uint8_t { kHeld, kSafety, kInconclusive, kLiveness };
+// As scenarios expect it, recordings keep it and the command line prints it.
+constexpr std::array<std::string_view, 4> enum_names(Verdict /*unused*/) {
+  return {"held", "violation", "inconclusive", "liveness"};
+}
 
 struct ExpectSettings {
   Verdict verdict = Verdict::kHeld;

@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 10> kFaultNames = {
     "partition", "slow_link", "fail_compute", "flip_byte",     "no_memory"};
 constexpr std::array<std::string_view, 8> kActNames = {"drop", "repeat", "delay",    "swap",
                                                        "fail", "set",    "complete", "emit"};
-constexpr std::array<std::string_view, 4> kVerdictNames = {"held", "violation", "inconclusive", "liveness"};
+constexpr auto kVerdictNames = enum_names(Verdict{});
 
 Key text(std::string_view name, std::string& value, std::string_view doc) {
   return {.name = name, .type = ValueType::kText, .value = &value, .doc = doc};

@@ -50,4 +50,12 @@ class TraceSink {
   virtual void on_decision(const Decision& decision) = 0;
 };
 
+// A sink that events are enough for; what else it wants to hear it overrides.
+class EventSink : public TraceSink {
+ public:
+  void on_state(NodeId /*node*/, SlotId /*slot*/, const Digest128& /*digest*/) override {}
+  void on_stream(std::uint32_t /*stream*/, std::string_view /*name*/) override {}
+  void on_decision(const Decision& /*decision*/) override {}
+};
+
 }  // namespace areal::port

@@ -41,7 +41,7 @@ class NamedFields {
 };
 
 // Makes rows from notes, in the order in which they happen.
-class HistoryReader : public port::TraceSink {
+class HistoryReader : public port::EventSink {
  public:
   explicit HistoryReader(const record::RunReader& reader) : reader_(reader) {}
 
@@ -71,9 +71,6 @@ class HistoryReader : public port::TraceSink {
         return;
     }
   }
-  void on_state(NodeId /*node*/, SlotId /*slot*/, const Digest128& /*digest*/) override {}
-  void on_stream(std::uint32_t /*stream*/, std::string_view /*name*/) override {}
-  void on_decision(const port::Decision& /*decision*/) override {}
 
   History take();
 

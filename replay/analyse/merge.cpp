@@ -16,15 +16,12 @@ constexpr std::size_t kNone = SIZE_MAX;
 constexpr std::uint32_t kNoStream = UINT32_MAX;
 
 // All lines of a part, before any is merged: whose it is, and which events meetings must know of.
-class PartScan : public port::TraceSink {
+class PartScan : public port::EventSink {
  public:
   void on_event(const port::TraceEvent& event) override {
     if (!process && event.what != port::TraceWhat::kFault) process = ProcessId{event.node, event.incarnation};
     if (event.record.kind == port::JoinGroup::kKind) joins.push_back(event);
   }
-  void on_state(NodeId /*node*/, SlotId /*slot*/, const Digest128& /*digest*/) override {}
-  void on_stream(std::uint32_t /*stream*/, std::string_view /*name*/) override {}
-  void on_decision(const port::Decision& /*decision*/) override {}
 
   std::optional<ProcessId> process;
   std::vector<port::TraceEvent> joins;

@@ -155,7 +155,7 @@ void NodeReplayer::differ(const port::TraceEvent& at, std::string recorded, std:
 namespace {
 
 // Hands each line to the replayer of its node.
-class Distributor : public port::TraceSink {
+class Distributor : public port::EventSink {
  public:
   explicit Distributor(std::vector<NodeReplayer>& replayers) : replayers_(replayers) {
     for (std::size_t i = 0; i < replayers.size(); ++i) places_.push_back({replayers[i].result().id, i});
@@ -168,8 +168,6 @@ class Distributor : public port::TraceSink {
   void on_state(NodeId node, SlotId slot, const Digest128& digest) override {
     if (NodeReplayer* replayer = find(node); replayer != nullptr) replayer->on_state(slot, digest);
   }
-  void on_stream(std::uint32_t /*stream*/, std::string_view /*name*/) override {}
-  void on_decision(const port::Decision& /*decision*/) override {}
 
  private:
   struct Place {

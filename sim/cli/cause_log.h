@@ -11,12 +11,9 @@
 
 namespace areal::cli {
 
-class CauseLog final : public port::TraceSink {
+class CauseLog final : public port::EventSink {
  public:
   void on_event(const port::TraceEvent& event) override;
-  void on_state(NodeId /*node*/, SlotId /*slot*/, const Digest128& /*digest*/) override {}
-  void on_stream(std::uint32_t /*stream*/, std::string_view /*name*/) override {}
-  void on_decision(const port::Decision& /*decision*/) override {}
 
   struct Cause {
     std::uint64_t seq = 0;

@@ -18,30 +18,15 @@
 #include "sim/cli/seed_run.h"
 #include "sim/cli/story.h"
 #include "sim/cli/summary.h"
+#include "sim/explore/listeners.h"
 
 namespace areal::cli {
 namespace {
 
-// Everybody who listens to the run.
-class Listeners final : public sim::RunObserver {
+// Listens until the user interrupts.
+class UntilInterrupted final : public sim::Listeners {
  public:
-  void add(port::TraceSink* sink) { sinks_.push_back(sink); }
-  void on_event(const port::TraceEvent& event) override {
-    for (port::TraceSink* sink : sinks_) sink->on_event(event);
-  }
-  void on_state(NodeId node, SlotId slot, const Digest128& digest) override {
-    for (port::TraceSink* sink : sinks_) sink->on_state(node, slot, digest);
-  }
-  void on_stream(std::uint32_t stream, std::string_view name) override {
-    for (port::TraceSink* sink : sinks_) sink->on_stream(stream, name);
-  }
-  void on_decision(const port::Decision& decision) override {
-    for (port::TraceSink* sink : sinks_) sink->on_decision(decision);
-  }
   bool keep_going(const sim::World& /*world*/) override { return !interrupted(); }
-
- private:
-  std::vector<port::TraceSink*> sinks_;
 };
 
 // Runs it once more and says whether it came out the same, so that the command printed last was really run.
@@ -119,7 +104,7 @@ int command_run(const Arguments& given) {
 
   Story story(*loaded->room, arguments.quiet ? nullptr : stdout);
   CauseLog log;
-  Listeners listeners;
+  UntilInterrupted listeners;
   listeners.add(&story);
   listeners.add(&log);
   std::unique_ptr<record::Recorder> recorder;

@@ -46,7 +46,7 @@ Json run_json(const RunOutput& run) {
   out["scenario"] = run.scenario;
   out["half"] = run.half;
   out["seed"] = seed_text(run.seed);
-  out["verdict"] = verdict_text(result.verdict);
+  out["verdict"] = areal::to_text(result.verdict);
   out["exit_code"] = run.exit_code.value_or(sim::exit_code(result.verdict));
   out["why"] = result.why;
   out["digest"] = to_hex(result.digest);

@@ -83,7 +83,7 @@ std::string suite_xml(const std::string& scenario, const Totals& totals, double 
 Case case_of(const RunOutput& run) {
   Case one{.scenario = run.scenario, .half = run.half, .seed = run.seed};
   one.exit_code = run.exit_code.value_or(sim::exit_code(run.result.verdict));
-  one.kind = verdict_text(run.result.verdict);
+  one.kind = areal::to_text(run.result.verdict);
   one.body = run.result.why;
   const auto violations = run.result.violations.all();
   if (!violations.empty()) one.kind = sim::info_of(violations.front().invariant).name;

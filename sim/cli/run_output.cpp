@@ -11,11 +11,6 @@
 
 namespace areal::cli {
 
-std::string_view verdict_text(config::Verdict verdict) {
-  static constexpr std::array<std::string_view, 4> kWords{"held", "violation", "inconclusive", "liveness"};
-  return kWords[static_cast<std::size_t>(verdict)];
-}
-
 std::string faults_text(std::span<const sim::FaultCount> faults) {
   std::uint64_t applied = 0;
   std::uint64_t scheduled = 0;

@@ -19,8 +19,6 @@ struct RunOutput {
   std::optional<int> exit_code = std::nullopt;  // Of the program; without it, the verdict's.
 };
 
-// "held", "violation", "inconclusive", "liveness": as in recordings.
-std::string_view verdict_text(config::Verdict verdict);
 // "43 applied of 45", of all faults together.
 std::string faults_text(std::span<const sim::FaultCount> faults);
 // "0x1f": seeds are printed like this everywhere.

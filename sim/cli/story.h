@@ -12,7 +12,7 @@
 
 namespace areal::cli {
 
-class Story final : public port::TraceSink {
+class Story final : public port::EventSink {
  public:
   // `out` may be null: then it only counts.
   Story(const sim::Room& room, std::FILE* out) : room_(room), out_(out) {}
@@ -20,9 +20,6 @@ class Story final : public port::TraceSink {
   void print_head();
 
   void on_event(const port::TraceEvent& event) override;
-  void on_state(NodeId /*node*/, SlotId /*slot*/, const Digest128& /*digest*/) override {}
-  void on_stream(std::uint32_t /*stream*/, std::string_view /*name*/) override {}
-  void on_decision(const port::Decision& /*decision*/) override {}
 
   struct Totals {
     std::uint64_t full = 0;

@@ -34,9 +34,8 @@ Result<std::unique_ptr<record::Recorder>> open_recording(const std::string& path
 }
 
 Status close_recording(record::Recorder& recorder, const RunResult& result) {
-  static constexpr std::array<std::string_view, 4> kVerdicts{"held", "violation", "inconclusive", "liveness"};
   record::RunEnd end;
-  end.verdict = std::string(kVerdicts[static_cast<std::size_t>(result.verdict)]);
+  end.verdict = std::string(areal::to_text(result.verdict));
   end.counts = {{"events", result.events},
                 {"published", result.published},
                 {"virtual_ns", static_cast<std::uint64_t>(result.ended_at.ns)}};

@@ -275,7 +275,6 @@ config::Verdict verdict_with(config::Verdict verdict, const Violations& violatio
 }
 
 std::string unmet_expectation(const config::ExpectSettings& expect, const RunResult& result, const JudgeSetup& setup) {
-  static constexpr std::array<std::string_view, 4> kNames{"held", "violation", "inconclusive", "liveness"};
   const auto violations = result.violations.all();
   const bool wants_end = expect.end.has_value() && *expect.end != port::RunEnd::kCompleted;
   const bool ended_as_wanted = expect.end.has_value() && result.end.has_value() && result.end->end == *expect.end;
@@ -283,8 +282,7 @@ std::string unmet_expectation(const config::ExpectSettings& expect, const RunRes
   const bool excused = wants_end && ended_as_wanted && violations.empty();
   const config::Verdict verdict = excused ? config::Verdict::kHeld : result.verdict;
   if (verdict != expect.verdict) {
-    return "expected " + std::string(kNames[static_cast<std::size_t>(expect.verdict)]) + ", was " +
-           std::string(kNames[static_cast<std::size_t>(verdict)]);
+    return "expected " + std::string(areal::to_text(expect.verdict)) + ", was " + std::string(areal::to_text(verdict));
   }
   if (expect.end.has_value() && !ended_as_wanted) {
     return "the run should have ended " + std::string(areal::to_text(*expect.end));

@@ -1,7 +1,7 @@
 // Sorts a few keys without a jump whose direction must be guessed: a usual sort guesses wrongly once for each key.
 //
-// Each key becomes 32 bits, its time in 27 of them and its place; its rank is the count of smaller ones, which is
-// computed for four keys at a time. Times that differ less than the 27 bits can say are put right afterwards.
+// Each key becomes 32 bits, its time in 26 of them and its place; its rank is the count of smaller ones, which is
+// computed for four keys at a time. Times that differ less than the 26 bits can say are put right afterwards.
 #pragma once
 #include <array>
 #include <bit>

@@ -43,7 +43,7 @@ SeatOptions parse(int argc, char** argv) {
 }
 
 // Tells the harness of every input, in the moment before the protocol is told of it.
-class SeatSink final : public port::TraceSink {
+class SeatSink final : public port::EventSink {
  public:
   explicit SeatSink(const SeatSocket& socket) : socket_(socket) {}
   void set_within_call(bool within) { within_call_ = within; }
@@ -53,9 +53,6 @@ class SeatSink final : public port::TraceSink {
     packet.within = within_call_;
     (void)socket_.send(packet);
   }
-  void on_state(NodeId /*node*/, SlotId /*slot*/, const Digest128& /*digest*/) override {}
-  void on_stream(std::uint32_t /*stream*/, std::string_view /*name*/) override {}
-  void on_decision(const port::Decision& /*decision*/) override {}
 
  private:
   const SeatSocket& socket_;

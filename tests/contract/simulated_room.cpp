@@ -18,12 +18,9 @@ scenario:
   devices: {load_time: 1s, start_time: 500ms}
 )";
 
-class NullSink final : public port::TraceSink {
+class NullSink final : public port::EventSink {
  public:
   void on_event(const port::TraceEvent& /*event*/) override {}
-  void on_state(NodeId /*node*/, SlotId /*slot*/, const Digest128& /*digest*/) override {}
-  void on_stream(std::uint32_t /*stream*/, std::string_view /*name*/) override {}
-  void on_decision(const port::Decision& /*decision*/) override {}
 };
 
 std::shared_ptr<const sim::Room> make_room() {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/check/judge.h"
+#include "sim/explore/listeners.h"
 #include "tests/replay/process_parts.h"
 #include "tests/replay/simulated_run.h"
 
@@ -18,31 +19,10 @@ struct Merged {
   std::vector<port::TraceEvent> events;
 };
 
-// Hears a trace for several others.
-class Tee : public port::TraceSink {
- public:
-  explicit Tee(std::vector<port::TraceSink*> to) : to_(std::move(to)) {}
-  void on_event(const port::TraceEvent& event) override {
-    for (port::TraceSink* sink : to_) sink->on_event(event);
-  }
-  void on_state(NodeId node, SlotId slot, const Digest128& digest) override {
-    for (port::TraceSink* sink : to_) sink->on_state(node, slot, digest);
-  }
-  void on_stream(std::uint32_t stream, std::string_view name) override {
-    for (port::TraceSink* sink : to_) sink->on_stream(stream, name);
-  }
-  void on_decision(const port::Decision& decision) override {
-    for (port::TraceSink* sink : to_) sink->on_decision(decision);
-  }
-
- private:
-  std::vector<port::TraceSink*> to_;
-};
-
 Merged merge_parts(std::span<const analyse::NamedReader> parts) {
   Merged merged;
   LineCollector all;
-  Tee tee({&merged.lines, &all});
+  sim::Listeners tee({&merged.lines, &all});
   const auto head = analyse::read_merge_head(parts);
   EXPECT_TRUE(head) << (head ? "" : head.error().detail);
   auto result = analyse::merge(*head, parts, tee);
@@ -74,7 +54,7 @@ class Merge : public ::testing::Test {
  protected:
   void simulate(const std::string& file) {
     run_ = std::make_unique<SimulatedRun>(file);
-    Tee tee({&lines_, &all_});
+    sim::Listeners tee({&lines_, &all_});
     run_->run(tee);
   }
   [[nodiscard]] ProcessParts split(const std::vector<PartChange>& changes = {}) const {

@@ -33,7 +33,7 @@ struct OwnLine {
 };
 
 // Hears a whole trace and keeps the lines of each process by itself.
-class OwnLines : public port::TraceSink {
+class OwnLines : public port::EventSink {
  public:
   struct Process {
     analyse::ProcessId id;
@@ -71,8 +71,6 @@ class OwnLines : public port::TraceSink {
     line.state = digest;
     process.lines.push_back(line);
   }
-  void on_stream(std::uint32_t /*stream*/, std::string_view /*name*/) override {}
-  void on_decision(const port::Decision& /*decision*/) override {}
 
   struct Place {
     analyse::ProcessId process;

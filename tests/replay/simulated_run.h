@@ -2,7 +2,7 @@
 #pragma once
 #include "engine/config/scenario_yaml.h"
 #include "replay/record/recorder.h"
-#include "sim/explore/run.h"
+#include "sim/explore/listeners.h"
 
 namespace areal::testing {
 
@@ -12,7 +12,7 @@ class SimulatedRun {
 
   // Runs it once.
   sim::RunResult run(port::TraceSink& sink) const {
-    Forward forward(sink);
+    sim::Listeners forward({&sink});
     return *sim::run_once(settings_, &forward);
   }
   [[nodiscard]] const sim::Room& room() const { return *settings_.room; }
@@ -38,14 +38,6 @@ class SimulatedRun {
   }
 
  private:
-  struct Forward : sim::RunObserver {
-    explicit Forward(port::TraceSink& sink) : to(sink) {}
-    void on_event(const port::TraceEvent& event) override { to.on_event(event); }
-    void on_state(NodeId node, SlotId slot, const Digest128& digest) override { to.on_state(node, slot, digest); }
-    void on_stream(std::uint32_t stream, std::string_view name) override { to.on_stream(stream, name); }
-    void on_decision(const port::Decision& decision) override { to.on_decision(decision); }
-    port::TraceSink& to;
-  };
   static sim::RunSettings settings_of_file(const std::string& name) {
     const auto read = config::read_scenario_file(std::string(AREAL_SOURCE_DIR) + "/scenarios/" + name);
     AREAL_CHECK(read.scenario.has_value());

@@ -9,12 +9,10 @@ namespace {
 using config::FaultKind;
 using config::FaultSpec;
 
-class Ignore : public port::TraceSink {
+class Ignore : public port::EventSink {
  public:
   void on_event(const port::TraceEvent& /*event*/) override {}
-  void on_state(NodeId /*node*/, SlotId /*slot*/, const Digest128& /*digest*/) override {}
   void on_stream(std::uint32_t /*stream*/, std::string_view name) override { streams.emplace_back(name); }
-  void on_decision(const port::Decision& /*decision*/) override {}
   std::vector<std::string> streams;
 };
 

@@ -8,6 +8,7 @@
 #include "sim/cli/recording.h"
 #include "sim/cli/seed_pool.h"
 #include "sim/cli/story.h"
+#include "sim/explore/listeners.h"
 #include "tests/sim/scenario_runs.h"
 #include "tests/unit/temp_folder.h"
 
@@ -107,24 +108,6 @@ TEST(SeedRun, AllOfARangeAreRunTwiceIfAskedTo) {
   EXPECT_EQ(counts.changed, 0U);
 }
 
-// Passes a run on to everybody who may listen to one.
-struct Tee final : sim::RunObserver {
-  explicit Tee(std::vector<port::TraceSink*> to) : sinks(std::move(to)) {}
-  void on_event(const port::TraceEvent& event) override {
-    for (auto* sink : sinks) sink->on_event(event);
-  }
-  void on_state(NodeId node, SlotId slot, const Digest128& digest) override {
-    for (auto* sink : sinks) sink->on_state(node, slot, digest);
-  }
-  void on_stream(std::uint32_t stream, std::string_view name) override {
-    for (auto* sink : sinks) sink->on_stream(stream, name);
-  }
-  void on_decision(const port::Decision& decision) override {
-    for (auto* sink : sinks) sink->on_decision(decision);
-  }
-  std::vector<port::TraceSink*> sinks;
-};
-
 // The story, the log of causes and the recording only listen: a run is the same with and without them.
 TEST(SeedRun, WhoeverListensTheDigestIsTheSame) {
   for (const char* file : {"smoke.yaml", "canary.yaml", "delta/s2_overflow.yaml"}) {
@@ -138,7 +121,7 @@ TEST(SeedRun, WhoeverListensTheDigestIsTheSame) {
     std::FILE* out = std::tmpfile();
     Story story(*scenario.room, out);
     CauseLog log;
-    Tee everybody({&story, &log, recorder->get()});
+    sim::Listeners everybody({&story, &log, recorder->get()});
     const auto told = sim::run_once(settings, &everybody);
     std::fclose(out);
     ASSERT_TRUE(told) << file;

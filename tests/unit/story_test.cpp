@@ -3,22 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/explore/listeners.h"
 #include "tests/sim/scenario_runs.h"
 
 namespace areal::cli {
 namespace {
-
-class Forward final : public sim::RunObserver {
- public:
-  explicit Forward(port::TraceSink& to) : to_(to) {}
-  void on_event(const port::TraceEvent& event) override { to_.on_event(event); }
-  void on_state(NodeId /*node*/, SlotId /*slot*/, const Digest128& /*digest*/) override {}
-  void on_stream(std::uint32_t /*stream*/, std::string_view /*name*/) override {}
-  void on_decision(const port::Decision& /*decision*/) override {}
-
- private:
-  port::TraceSink& to_;
-};
 
 struct Told {
   std::string text;
@@ -32,7 +21,7 @@ Told told(const std::string& file, const std::vector<config::Override>& sets) {
   const sim::RunSettings settings = test::settings_of(read.scenario.value_or(config::Scenario{}), "");
   std::FILE* out = std::tmpfile();
   Story story(*settings.room, out);
-  Forward forward(story);
+  sim::Listeners forward({&story});
   EXPECT_TRUE(sim::run_once(settings, &forward));
   Told result{std::string(static_cast<std::size_t>(std::ftell(out)), ' '), story.totals()};
   EXPECT_EQ(std::fseek(out, 0, SEEK_SET), 0);
