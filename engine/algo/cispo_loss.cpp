@@ -18,16 +18,7 @@ Status cispo_loss(const CispoSettings& settings, const PolicyTokens& tokens, Sta
   const double denominator = denominator_of(tokens.mask);
   const TokenArrays in = arrays_of(tokens, tokens.proximal, *rejection ? &**rejection : nullptr, denominator);
   const RatioBand band{static_cast<float>(1 - settings.clip), static_cast<float>(1 + *settings.clip_higher)};
-  TokenResults results;
-  results.gradient = sized(into.gradient, in.count);
-  into.statistics.behaviour.reset();
-  if (statistics == Statistics::kFill) {
-    results.loss = sized(into.statistics.loss, in.count);
-    results.ratio = sized(into.statistics.ratio, in.count);
-    results.log_ratio = sized(into.statistics.log_ratio, in.count);
-    results.is_clipped = sized(into.statistics.is_clipped, in.count);
-    into.statistics.is_dual_clipped.assign(in.count, 0);
-  }
+  const TokenResults results = results_of(into, in.count, statistics, false);
   into.loss = static_cast<float>(loss_kernels().cispo(band, in, results) / denominator);
   if (*rejection && statistics == Statistics::kFill) {
     into.statistics.behaviour = behaviour_statistics(tokens, std::move(**rejection));

@@ -30,6 +30,8 @@ Status critic_loss(const CriticSettings& settings, const ValueElements& elements
   const ValueBand band{static_cast<float>(settings.clip), settings.distance == ValueDistance::kHuber};
   TokenResults results;
   results.gradient = sized(into.gradient, length);
+  into.element_loss.clear();
+  into.is_clipped.clear();
   if (statistics == Statistics::kFill) {
     results.loss = sized(into.element_loss, length);
     results.is_clipped = sized(into.is_clipped, length);

@@ -2,6 +2,34 @@
 
 namespace areal::algo {
 
+namespace {
+
+std::uint8_t* zeros(std::vector<std::uint8_t>& flags, std::size_t length) {
+  flags.assign(length, 0);
+  return flags.data();
+}
+
+}  // namespace
+
+TokenResults results_of(PolicyLoss& into, std::size_t length, Statistics statistics, bool has_gates) {
+  const std::size_t filled = statistics == Statistics::kFill ? length : 0;
+  const std::size_t gates = has_gates ? filled : 0;
+  TokenStatistics& all = into.statistics;
+  TokenResults results;
+  results.loss = sized(all.loss, filled);
+  results.ratio = sized(all.ratio, filled);
+  results.log_ratio = sized(all.log_ratio, filled);
+  results.is_clipped = zeros(all.is_clipped, filled);
+  results.is_dual_clipped = zeros(all.is_dual_clipped, filled);
+  results.gate = sized(all.gate, gates);
+  results.gate_of_gain = sized(all.gate_of_gain, gates);
+  results.gate_of_loss = sized(all.gate_of_loss, gates);
+  all.behaviour.reset();
+  if (statistics == Statistics::kLeaveOut) results = {};  // An emptied vector may keep its memory.
+  results.gradient = sized(into.gradient, length);
+  return results;
+}
+
 BehaviourStatistics behaviour_statistics(const PolicyTokens& tokens, Rejection rejection) {
   BehaviourStatistics statistics;
   statistics.log_ratio.resize(tokens.logprobs.size());

@@ -26,6 +26,10 @@ inline double denominator_of(Mask mask) {
   return static_cast<double>(std::max<std::size_t>(1, loss_kernels().count(mask.data(), mask.size())));
 }
 
+// Where a kernel writes, with memory for `length` tokens. What this loss does not fill is emptied: statistics that are
+// left out, gates without `has_gates`, behaviour. Flags begin as 0, for not every loss writes both.
+TokenResults results_of(PolicyLoss& into, std::size_t length, Statistics statistics, bool has_gates);
+
 // proximal - old where kept, and what rejection decided.
 BehaviourStatistics behaviour_statistics(const PolicyTokens& tokens, Rejection rejection);
 

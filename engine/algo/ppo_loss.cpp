@@ -15,18 +15,6 @@ RatioBand band_of(const PpoSettings& settings) {
           settings.dual_clip.has_value(), static_cast<float>(settings.dual_clip.value_or(0))};
 }
 
-TokenResults results_of(PolicyLoss& into, std::size_t length, Statistics statistics) {
-  TokenResults results;
-  results.gradient = sized(into.gradient, length);
-  if (statistics == Statistics::kLeaveOut) return results;
-  results.loss = sized(into.statistics.loss, length);
-  results.ratio = sized(into.statistics.ratio, length);
-  results.log_ratio = sized(into.statistics.log_ratio, length);
-  results.is_clipped = sized(into.statistics.is_clipped, length);
-  results.is_dual_clipped = sized(into.statistics.is_dual_clipped, length);
-  return results;
-}
-
 void fill_token(const RatioTerm<float>& term, float ratio, float weight, bool is_counted, std::size_t at,
                 TokenStatistics& statistics) {
   statistics.loss[at] = term.loss * weight;
@@ -94,11 +82,10 @@ Status ppo_actor_loss(const PpoSettings& settings, const PolicyTokens& tokens, S
   const double denominator = denominator_of(tokens.mask);
   const TokenArrays in = arrays_of(tokens, tokens.proximal, *rejection ? &**rejection : nullptr, denominator);
   const RatioBand band = band_of(settings);
-  const TokenResults results = results_of(into, in.count, statistics);
+  const TokenResults results = results_of(into, in.count, statistics, false);
   const double sum = settings.level == RatioLevel::kToken ? loss_kernels().ppo(band, in, results)
                                                           : sequence_loss(band, tokens, in, statistics, into);
   into.loss = static_cast<float>(sum / denominator);
-  into.statistics.behaviour.reset();
   if (*rejection && statistics == Statistics::kFill) {
     into.statistics.behaviour = behaviour_statistics(tokens, std::move(**rejection));
   }

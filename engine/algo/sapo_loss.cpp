@@ -8,22 +8,6 @@ namespace areal::algo {
 
 namespace {
 
-TokenResults gate_results_of(PolicyLoss& into, std::size_t length, Statistics statistics) {
-  TokenResults results;
-  results.gradient = sized(into.gradient, length);
-  if (statistics == Statistics::kLeaveOut) return results;
-  TokenStatistics& all = into.statistics;
-  results.loss = sized(all.loss, length);
-  results.ratio = sized(all.ratio, length);
-  results.log_ratio = sized(all.log_ratio, length);
-  results.gate = sized(all.gate, length);
-  results.gate_of_gain = sized(all.gate_of_gain, length);
-  results.gate_of_loss = sized(all.gate_of_loss, length);
-  all.is_clipped.assign(length, 0);
-  all.is_dual_clipped.assign(length, 0);
-  return results;
-}
-
 void fill_token(const GateSlopes& slopes, const GateTerm<float>& term, float ratio, std::size_t at,
                 TokenStatistics& statistics) {
   statistics.loss[at] = term.loss;
@@ -70,8 +54,7 @@ Status sapo_loss(const SapoSettings& settings, const PolicyTokens& tokens, Stati
   const double denominator = denominator_of(tokens.mask);
   const TokenArrays in = arrays_of(tokens, tokens.old, nullptr, denominator);
   const GateSlopes slopes{static_cast<float>(settings.tau_of_gain), static_cast<float>(settings.tau_of_loss)};
-  const TokenResults results = gate_results_of(into, in.count, statistics);
-  into.statistics.behaviour.reset();
+  const TokenResults results = results_of(into, in.count, statistics, true);
   const double sum = settings.level == RatioLevel::kToken ? loss_kernels().sapo(slopes, in, results)
                                                           : sequence_loss(slopes, tokens, in.scale, statistics, into);
   into.loss = static_cast<float>(sum / denominator);

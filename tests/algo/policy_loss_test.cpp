@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "engine/algo/cispo_loss.h"
+#include "engine/algo/critic_loss.h"
 #include "engine/algo/loss_kernel.h"
 #include "engine/algo/loss_scale.h"
 #include "engine/algo/policy_terms.h"
@@ -219,6 +220,47 @@ TEST(PolicyLoss, StatisticsDoNotChangeTheResultAndMemoryIsReused) {
   const float* const memory = lean.gradient.data();
   ASSERT_TRUE(ppo_actor_loss({}, batch.view(rows), Statistics::kLeaveOut, lean));
   EXPECT_EQ(lean.gradient.data(), memory);
+}
+
+TEST(CriticLoss, StatisticsThatAreLeftOutAreEmptied) {
+  const Batch batch = mixed_batch();
+  const ValueElements elements{batch.logprobs, batch.old, batch.advantages, batch.mask};
+  CriticLoss into;
+  ASSERT_TRUE(critic_loss({}, elements, Statistics::kFill, into));
+  EXPECT_EQ(into.element_loss.size(), batch.tokens());
+  ASSERT_TRUE(critic_loss({}, elements, Statistics::kLeaveOut, into));
+  EXPECT_TRUE(into.element_loss.empty());
+  EXPECT_TRUE(into.is_clipped.empty());
+}
+
+// One PolicyLoss for several losses: what the next one lacks, its statistics lack too.
+TEST(PolicyLoss, NothingOfAnEarlierLossIsLeft) {
+  const Batch batch = mixed_batch();
+  const Rows rows = batch.rows();
+  PolicyLoss into;
+  const auto expect_none_of = [&](bool is_filled, const char* after) {
+    const TokenStatistics& got = into.statistics;
+    for (const auto* values : {&got.gate, &got.gate_of_gain, &got.gate_of_loss}) EXPECT_TRUE(values->empty()) << after;
+    EXPECT_FALSE(got.behaviour) << after;
+    const std::size_t length = is_filled ? batch.tokens() : 0;
+    for (const auto* values : {&got.loss, &got.ratio, &got.log_ratio}) EXPECT_EQ(values->size(), length) << after;
+    for (const auto* flags : {&got.is_clipped, &got.is_dual_clipped}) EXPECT_EQ(flags->size(), length) << after;
+  };
+  PpoSettings rejecting;
+  rejecting.rejection = RejectionSettings{};
+  for (const Statistics statistics : {Statistics::kFill, Statistics::kLeaveOut}) {
+    const bool is_filled = statistics == Statistics::kFill;
+    ASSERT_TRUE(sapo_loss({}, batch.view(rows), Statistics::kFill, into));
+    ASSERT_TRUE(ppo_actor_loss({}, batch.view(rows), statistics, into));
+    expect_none_of(is_filled, "SAPO, then PPO");
+    ASSERT_TRUE(sapo_loss({}, batch.view(rows), Statistics::kFill, into));
+    ASSERT_TRUE(cispo_loss({0.2, 0.28, {}}, batch.view(rows), statistics, into));
+    expect_none_of(is_filled, "SAPO, then CISPO");
+    ASSERT_TRUE(ppo_actor_loss(rejecting, batch.view(rows), Statistics::kFill, into));
+    ASSERT_TRUE(into.statistics.behaviour);
+    ASSERT_TRUE(ppo_actor_loss({}, batch.view(rows), statistics, into));
+    expect_none_of(is_filled, "PPO with rejection, then PPO");
+  }
 }
 
 // Every length up to a few vectors, so that all tails are met.
