@@ -42,7 +42,9 @@ Result<RejectionSettings> checked(const RejectionSettings& settings) {
   if (settings.metric == RejectionMetric::kBinaryKl) return refuse("the metric binary_kl cannot be configured");
   if (settings.action == RejectionAction::kClamp && !is_ratio) return refuse("only the ratio can be clamped");
   if (is_ratio && !(settings.upper > 1)) return refuse(fmt::format("a ratio needs upper > 1, not {}", settings.upper));
-  if (is_ratio && settings.lower && !(*settings.lower > 0)) {
+  // 0 is what clamping sets itself, so that settings that were checked pass again.
+  const bool is_implied = settings.action == RejectionAction::kClamp && settings.lower == 0.0;
+  if (is_ratio && settings.lower && !is_implied && !(*settings.lower > 0)) {
     return refuse(fmt::format("a ratio needs lower > 0, not {}; leave it out for none", *settings.lower));
   }
   const bool is_never_negative = settings.metric == RejectionMetric::kK2 || settings.metric == RejectionMetric::kK3;

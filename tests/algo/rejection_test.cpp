@@ -171,6 +171,12 @@ TEST(RejectionSettings, RefusesWhatCannotBeMeant) {
   RejectionSettings clamped = masking(2.0);
   clamped.action = RejectionAction::kClamp;
   EXPECT_EQ(checked(clamped).value().lower, 0.0);
+  const auto again = checked(checked(clamped).value());
+  ASSERT_TRUE(again) << again.error().detail;
+  EXPECT_EQ(again->lower, 0.0);
+  clamped.lower = -0.1;
+  EXPECT_FALSE(checked(clamped));
+  clamped.lower.reset();
   clamped.metric = RejectionMetric::kK1;
   EXPECT_FALSE(checked(clamped));
   EXPECT_EQ(checked(masking(2.0)).value().lower, std::nullopt);

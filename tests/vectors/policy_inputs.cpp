@@ -73,8 +73,6 @@ algo::RejectionSettings rejection_settings_of(const Json& config) {
   settings.aggregate = known<algo::RejectionAggregate>(config, "agg", "mean", algo::rejection_aggregate_from);
   settings.upper = config.at("upper");
   if (config.contains("lower") && !config.at("lower").is_null()) settings.lower = config.at("lower").get<double>();
-  // Vectors hold settings as they are after construction, when clamping has set this bound.
-  if (settings.action == algo::RejectionAction::kClamp && settings.lower == 0.0) settings.lower.reset();
   return settings;
 }
 
