@@ -51,7 +51,7 @@ TEST(Microbatches, RanksAgreeOnTheirNumber) {
   EXPECT_FALSE(agreed_microbatches(uneven, spec_of(Packer::kFirstFit, 100, 1)));
 }
 
-// Every step has a real mini-batch on some rank; every rank runs each of its own once, in order.
+// Every step has a real mini-batch on some rank; every rank runs each of its own once.
 TEST(StepSchedule, NoStepIsEmptyAndNothingIsLost) {
   Rng rng(3);
   for (int round = 0; round < 500; ++round) {

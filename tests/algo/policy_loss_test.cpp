@@ -263,35 +263,56 @@ TEST(PolicyLoss, NothingOfAnEarlierLossIsLeft) {
   }
 }
 
-// Every length up to a few vectors, so that all tails are met.
+// All that a kernel wrote: one number for the sum, then every float and flag.
+struct KernelOutput {
+  std::vector<double> sums;
+  std::vector<float> floats;
+  std::vector<std::uint8_t> flags;
+  bool operator==(const KernelOutput&) const = default;
+};
+
+void run_kernel(const LossKernels& kernels, int kind, const TokenArrays& in, Statistics statistics, KernelOutput& all) {
+  std::vector<std::vector<float>> floats(7, std::vector<float>(in.count));
+  std::vector<std::vector<std::uint8_t>> flags(2, std::vector<std::uint8_t>(in.count));
+  TokenResults out;
+  if (statistics == Statistics::kFill) {
+    out = {nullptr,         floats[1].data(), floats[2].data(), floats[3].data(), flags[0].data(),
+           flags[1].data(), floats[4].data(), floats[5].data(), floats[6].data()};
+  }
+  out.gradient = floats[0].data();
+  const RatioBand band{0.8F, 1.2F, true, 1.5F};
+  if (kind == 0) all.sums.push_back(kernels.ppo(band, in, out));
+  if (kind == 1) all.sums.push_back(kernels.cispo(band, in, out));
+  if (kind == 2) all.sums.push_back(kernels.sapo({1.0F, 1.05F}, in, out));
+  if (kind == 3) {
+    all.sums.push_back(kernels.critic({0.2F, in.count % 2 == 0, 0.1F},
+                                      {in.logprobs, in.base, in.advantages, in.kept, in.count, in.scale}, out));
+  }
+  for (const auto& written : floats) all.floats.insert(all.floats.end(), written.begin(), written.end());
+  for (const auto& written : flags) all.flags.insert(all.flags.end(), written.begin(), written.end());
+}
+
+// Every length up to a few vectors, so that all tails are met; with and without weights and statistics, for those are
+// forms of their own.
 TEST(LossKernels, AllInstructionSetsGiveEqualBits) {
   const LossKernels* const avx2 = avx2_loss_kernels();
   if (avx2 == nullptr) GTEST_SKIP() << "no AVX2";
   for (std::size_t length = 0; length < 40; ++length) {
     const Batch batch = random_batch({length == 39 ? 5000 : length}, length);
-    const TokenArrays in{batch.logprobs.data(), batch.proximal.data(), batch.advantages.data(), batch.mask.data(),
-                         batch.mask.data(),     batch.old.data(),      batch.tokens(),          0.125F};
-    const auto run = [&](const LossKernels& kernels, std::vector<float>& all) {
-      std::vector<double> sums;
-      const RatioBand band{0.8F, 1.2F, true, 1.5F};
-      for (int kind = 0; kind < 4; ++kind) {
-        std::vector<float> gradient(batch.tokens());
-        const TokenResults out{gradient.data()};
-        if (kind == 0) sums.push_back(kernels.ppo(band, in, out));
-        if (kind == 1) sums.push_back(kernels.cispo(band, in, out));
-        if (kind == 2) sums.push_back(kernels.sapo({1.0F, 1.05F}, in, out));
-        if (kind == 3) {
-          sums.push_back(kernels.critic({0.2F, length % 2 == 0, 0.1F},
-                                        {in.logprobs, in.base, in.advantages, in.kept, in.count, in.scale}, out));
+    for (const float* const weights : {static_cast<const float*>(nullptr), batch.old.data()}) {
+      for (const Statistics statistics : {Statistics::kLeaveOut, Statistics::kFill}) {
+        const TokenArrays in{batch.logprobs.data(), batch.proximal.data(), batch.advantages.data(), batch.mask.data(),
+                             batch.mask.data(),     weights,               batch.tokens(),          0.125F};
+        for (int kind = 0; kind < 4; ++kind) {
+          KernelOutput one;
+          KernelOutput other;
+          run_kernel(portable_loss_kernels(), kind, in, statistics, one);
+          run_kernel(*avx2, kind, in, statistics, other);
+          EXPECT_EQ(one, other) << "kernel " << kind << ", length " << length << ", weights " << (weights != nullptr)
+                                << ", statistics " << (statistics == Statistics::kFill);
         }
-        all.insert(all.end(), gradient.begin(), gradient.end());
       }
-      return sums;
-    };
-    std::vector<float> one;
-    std::vector<float> other;
-    EXPECT_EQ(run(portable_loss_kernels(), one), run(*avx2, other)) << length;
-    EXPECT_EQ(one, other) << length;
+    }
     EXPECT_EQ(avx2->count(batch.mask.data(), batch.tokens()), count(batch.mask));
     EXPECT_EQ(portable_loss_kernels().count(batch.mask.data(), batch.tokens()), count(batch.mask));
   }
