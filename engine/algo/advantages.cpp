@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/algo/behaviour_logprobs.h"
 #include "engine/algo/gae.h"
 #include "engine/algo/next_token.h"
 
@@ -78,9 +79,7 @@ class Preparation {
     const auto clip = static_cast<float>(config_.reward_clip);
     for (float& reward : out_.rewards) reward = std::clamp((reward + bias) * scaling, -clip, clip);
     if (!config_.reward_norm) return Unit{};
-    std::vector<std::int32_t> bounds;
-    for (std::size_t row = 0; row <= rows_.size(); ++row) bounds.push_back(static_cast<std::int32_t>(row));
-    const Rows one_each = Rows::packed(bounds);
+    const Rows one_each = Rows::padded(rows_.size(), 1);
     auto normalized = normalize(*config_.reward_norm, {one_each, out_.rewards, std::nullopt, input_.group_sizes});
     if (!normalized) return std::move(normalized).error();
     out_.rewards = *std::move(normalized);
@@ -98,8 +97,9 @@ class Preparation {
 
   void align() {
     out_.trained = rolled_left(rows_, input_.trained);
-    out_.behaviour = kept(rolled_left(rows_, input_.behaviour));
-    out_.old = takes_proximal() && input_.proximal ? kept(*input_.proximal) : out_.behaviour;
+    const BehaviourLogprobs behaviour = BehaviourLogprobs::capture(rows_, input_.behaviour, input_.trained);
+    out_.behaviour.assign(behaviour.view().begin(), behaviour.view().end());
+    out_.old = takes_proximal() ? kept(*input_.proximal) : out_.behaviour;
     if (!input_.turn_ids) return;
     turn_ids_ = rolled_left(rows_, *input_.turn_ids);
     for (std::size_t row = 0; row < rows_.size(); ++row) turn_ids_[rows_.end(row) - 1] = -1;

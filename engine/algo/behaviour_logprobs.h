@@ -5,11 +5,11 @@
 // left by one within each row), 0 where nothing is trained, whatever stood there. A value; safe to share between
 // threads.
 #pragma once
-#include <algorithm>
 #include <span>
 #include <vector>
 
 #include "engine/algo/masked.h"
+#include "engine/algo/next_token.h"
 #include "engine/algo/rows.h"
 #include "engine/base/check.h"
 
@@ -20,13 +20,10 @@ class BehaviourLogprobs {
   // `recorded` and `loss_mask` at the tokens' own places. REQUIRES: one entry of both for each element of `rows`.
   static BehaviourLogprobs capture(const Rows& rows, std::span<const float> recorded, Mask loss_mask) {
     AREAL_CHECK(recorded.size() == rows.elements() && loss_mask.size() == rows.elements());
+    std::vector<float> trained(recorded.size());
+    for (std::size_t at = 0; at < recorded.size(); ++at) trained[at] = loss_mask[at] != 0 ? recorded[at] : 0.0F;
     BehaviourLogprobs made;
-    made.values_.resize(recorded.size());
-    for (std::size_t at = 0; at < recorded.size(); ++at) made.values_[at] = loss_mask[at] != 0 ? recorded[at] : 0.0F;
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-      const std::span<float> own = rows.of(std::span(made.values_), row);
-      if (!own.empty()) std::rotate(own.begin(), own.begin() + 1, own.end());
-    }
+    made.values_ = rolled_left<float>(rows, trained);
     return made;
   }
 
