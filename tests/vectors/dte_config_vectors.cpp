@@ -1,6 +1,4 @@
 // Vectors of the settings of delta updates: gates, variables, knobs, and what a completed step used.
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -179,26 +177,6 @@ Outcome check_dense(const Json& vector) {
   return expect_equal(vector.at("outputs").at("force_dense"), got);
 }
 
-// Of the actor's many settings, those that decide the number of optimizer steps.
-Outcome check_minibatches(const Json& vector) {
-  constexpr std::array<std::string_view, 3> kKnown = {"enable_delta_weight_update", "prox_logp_method",
-                                                      "ppo_n_minibatches"};
-  const Json& inputs = vector.at("inputs");
-  for (const auto& [name, value] : inputs.items()) {
-    if (std::ranges::find(kKnown, name) == kKnown.end()) return skipped("other settings");
-  }
-  if (vector.contains("error")) {
-    const std::string message = vector.at("error").at("message");
-    if (message.find("ppo_n_minibatches") == std::string::npos) return skipped("other settings");
-  }
-  const Result<std::uint32_t> resolved =
-      resolve_minibatches(inputs.value("enable_delta_weight_update", false), inputs.value("prox_logp_method", ""),
-                          inputs.value("ppo_n_minibatches", kDefaultMinibatches));
-  if (vector.contains("error")) return resolved ? failed("accepted") : expect_error(vector, resolved.error().detail);
-  if (!resolved) return failed("refused: " + resolved.error().detail);
-  return expect_equal(vector.at("outputs").at("fields").at("ppo_n_minibatches"), *resolved);
-}
-
 }  // namespace
 
 void add_dte_config(std::vector<Checker>& registry) {
@@ -210,7 +188,6 @@ void add_dte_config(std::vector<Checker>& registry) {
   registry.push_back({"dte_config", "_adamw_hparams", check_step_settings});
   registry.push_back({"dte_config", "_inversion_allreduce_window_bytes", check_window});
   registry.push_back({"dte_config", "_inversion_force_dense_param", check_dense});
-  registry.push_back({"config_gates", "PPOActorConfig", check_minibatches});
 }
 
 }  // namespace areal::vectors
