@@ -61,6 +61,13 @@ Result<MopdLoss> mopd_loss(const MopdTokens<Value>& tokens, double importance_ra
 template Result<MopdLoss> mopd_loss<float>(const MopdTokens<float>&, double);
 template Result<MopdLoss> mopd_loss<double>(const MopdTokens<double>&, double);
 
+Status check_coefficients(const MopdCoefficients& coefficients) {
+  const auto& [rl, distillation] = coefficients;
+  const auto is_allowed = [](double value) { return std::isfinite(value) && value >= 0; };
+  if (is_allowed(rl) && is_allowed(distillation) && (rl > 0 || distillation > 0)) return Unit{};
+  return Error{Errc::kInvalid, fmt::format("coefficients {} and {}: finite, at least 0, not both 0", rl, distillation)};
+}
+
 double compose_mopd(const MopdCoefficients& coefficients, double rl, double distillation) {
   if (coefficients.rl == 0) return coefficients.distillation * distillation;
   if (coefficients.distillation == 0) return coefficients.rl * rl;

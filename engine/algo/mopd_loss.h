@@ -54,6 +54,9 @@ struct MopdCoefficients {
   double distillation = 0.005;
 };
 
+// kInvalid: one that is not a finite number of at least 0, or both 0, so that there is nothing to train on.
+Status check_coefficients(const MopdCoefficients& coefficients);
+
 // The loss to step on; gradients are put together by the same call, element by element. An objective with coefficient 0
 // is left out, not multiplied by 0: what it is, a NaN even, does not matter.
 double compose_mopd(const MopdCoefficients& coefficients, double rl, double distillation);

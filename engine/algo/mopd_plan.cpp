@@ -1,23 +1,15 @@
 #include "engine/algo/mopd_plan.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
 
 #include "engine/base/check.h"
 
 namespace areal::algo {
 
 Result<MopdPlan> mopd_plan(const MopdPlanInputs& inputs) {
-  for (const double coefficient : {inputs.coefficients.rl, inputs.coefficients.distillation}) {
-    if (!std::isfinite(coefficient) || coefficient < 0) {
-      return Error{Errc::kInvalid, fmt::format("an objective's coefficient is {}", coefficient)};
-    }
-  }
+  AREAL_TRY(check_coefficients(inputs.coefficients));
   const bool rl = inputs.coefficients.rl > 0;
   const bool distillation = inputs.coefficients.distillation > 0;
-  if (!rl && !distillation) return Error{Errc::kInvalid, "both coefficients are 0: there is nothing to train on"};
   // Without an objective of its own, the proximal policy is there for the filters alone.
   const bool proximal_read = rl || inputs.m2_filter || inputs.rejection;
   return MopdPlan{.teacher_scoring = distillation,

@@ -6,18 +6,10 @@
 #include <cstdint>
 
 #include "engine/algo/mopd_loss.h"
+#include "engine/algo/proximal.h"
 #include "engine/base/result.h"
 
 namespace areal::algo {
-
-// When an own forward pass computes proximal log-probabilities before the update.
-struct ProximalRule {
-  bool decoupled_loss = false;
-  bool recompute_logprob = false;
-  bool method_skips_forward = false;  // Interpolated in the loss, or taken from its own forward pass.
-
-  [[nodiscard]] bool needs_forward() const { return decoupled_loss ? !method_skips_forward : recompute_logprob; }
-};
 
 struct MopdPlanInputs {
   MopdCoefficients coefficients;

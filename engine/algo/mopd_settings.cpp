@@ -67,11 +67,7 @@ Status check_mopd(const MopdSettings& settings) {
       }
     }
   }
-  const auto& [rl, distillation] = settings.coefficients;
-  if (!at_least_zero(rl) || !at_least_zero(distillation) || (rl == 0 && distillation == 0)) {
-    return Error{Errc::kInvalid,
-                 fmt::format("coefficients {} and {}: finite, at least 0, not both 0", rl, distillation)};
-  }
+  AREAL_TRY(check_coefficients(settings.coefficients));
   if (!at_least_zero(settings.importance_ratio_cap) || settings.importance_ratio_cap == 0) {
     return Error{Errc::kInvalid, fmt::format("the ratio's cap is {}", settings.importance_ratio_cap)};
   }

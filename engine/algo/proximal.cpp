@@ -26,14 +26,6 @@ bool skips_forward_pass(ProximalMethod method) {
   return method == ProximalMethod::kLoglinear || method == ProximalMethod::kReuseTrainLogp;
 }
 
-bool needs_forward_pass(bool is_decoupled, ProximalMethod method, bool recomputes_logprobs) {
-  return is_decoupled ? !skips_forward_pass(method) : recomputes_logprobs;
-}
-
-std::uint32_t allowed_minibatches(ProximalMethod method, std::uint32_t wanted) {
-  return method == ProximalMethod::kReuseTrainLogp ? 1 : wanted;
-}
-
 float proximal_alpha(std::int64_t version, std::int64_t current_version) {
   if (version < 0 || version >= current_version) return 0;
   const float alpha = static_cast<float>(current_version - 1 - version) / static_cast<float>(current_version - version);
@@ -57,18 +49,6 @@ std::vector<float> approximate_proximal(ProximalApproximation how, std::span<con
     }
   }
   return proximal;
-}
-
-std::vector<std::int64_t> align_versions(const Rows& rows, std::span<const std::int64_t> versions,
-                                         VersionAlignment alignment) {
-  AREAL_CHECK(versions.size() == rows.elements());
-  std::vector<std::int64_t> aligned(versions.begin(), versions.end());
-  if (alignment == VersionAlignment::kAsSampled) return aligned;
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    const std::span<std::int64_t> of_row = rows.of(std::span(aligned), row);
-    if (!of_row.empty()) std::ranges::rotate(of_row, of_row.begin() + 1);
-  }
-  return aligned;
 }
 
 Result<std::vector<float>> resolve_proximal(ProximalMethod method, const ProximalSources& sources) {

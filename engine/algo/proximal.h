@@ -3,8 +3,9 @@
 // A token that version v sampled while version c is trained: alpha = clamp((c - 1 - v) / (c - v), 0, 1) if v < c and
 // v >= 0, else 0. loglinear: old + alpha (new - old); linear: log((1 - alpha) e^old + alpha e^new + 1e-10); rollout:
 // old. The weights under training are version c, yet the formula takes c - 1 for the proximal one: that is AReaL's
-// definition (arXiv 2505.24298 and its prox_logp_method). `versions` must be aligned as the log-probabilities are;
-// align_versions() does it. fp32; nats. Pure.
+// definition (arXiv 2505.24298 and its prox_logp_method). `versions` must be aligned as the log-probabilities are:
+// rolled_left() of next_token.h does it, which the reference leaves out, so that it takes the first sampled token for a
+// prompt's (alpha 0). fp32; nats. Pure.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,7 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/algo/rows.h"
 #include "engine/base/result.h"
 
 namespace areal::algo {
@@ -25,12 +25,16 @@ std::optional<ProximalMethod> proximal_method_from(std::string_view name);  // "
 
 // Whether a method does without the forward pass before the update.
 bool skips_forward_pass(ProximalMethod method);
-// Whether that pass is run: decoupled losses unless the method skips it, others if they recompute log-probabilities.
-bool needs_forward_pass(bool is_decoupled, ProximalMethod method, bool recomputes_logprobs);
 
-// Into how many mini-batches an update may be cut: the log-probabilities of a forward pass are proximal for its own
-// step alone, so that reusing them allows one.
-std::uint32_t allowed_minibatches(ProximalMethod method, std::uint32_t wanted);
+// When an own forward pass computes proximal log-probabilities before the update: for decoupled losses unless the
+// method skips it, for others if they recompute log-probabilities.
+struct ProximalRule {
+  bool decoupled_loss = false;
+  bool recompute_logprob = false;
+  ProximalMethod method = ProximalMethod::kRecompute;
+
+  [[nodiscard]] bool needs_forward() const { return decoupled_loss ? !skips_forward_pass(method) : recompute_logprob; }
+};
 
 float proximal_alpha(std::int64_t version, std::int64_t current_version);
 
@@ -38,14 +42,6 @@ float proximal_alpha(std::int64_t version, std::int64_t current_version);
 std::vector<float> approximate_proximal(ProximalApproximation how, std::span<const float> old,
                                         std::span<const float> logprobs, std::span<const std::int64_t> versions,
                                         std::int64_t current_version);
-
-// Versions lie at the token that was sampled, log-probabilities and masks at the position that predicts it, one before.
-enum class VersionAlignment : std::uint8_t {
-  kRolled,     // Shifted left by one in each row, the first going last.
-  kAsSampled,  // As the reference leaves them: the first sampled token is taken for a prompt's (alpha 0).
-};
-std::vector<std::int64_t> align_versions(const Rows& rows, std::span<const std::int64_t> versions,
-                                         VersionAlignment alignment);
 
 // What a loss knows of the proximal policy.
 struct ProximalSources {

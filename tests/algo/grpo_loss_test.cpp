@@ -10,6 +10,7 @@
 #include "engine/algo/dpo_loss.h"
 #include "engine/algo/loss_scale.h"
 #include "engine/algo/m2po.h"
+#include "engine/algo/next_token.h"
 #include "tests/algo/tokens.h"
 
 namespace areal::algo {
@@ -165,16 +166,15 @@ TEST(GrpoLoss, ATeacherAloneDoesNotReadThePolicyLoss) {
   EXPECT_EQ(joint.gradient[0], -0.5F);
 }
 
-TEST(Proximal, VersionsAreRolledUnlessAskedNotTo) {
+TEST(Proximal, VersionsAreRolledAsLogProbabilitiesAre) {
   const Rows rows = Rows::padded(1, 4);
   const std::vector<std::int64_t> versions = {-1, -1, 3, 3};  // Two of a prompt, two sampled by version 3.
-  const auto rolled = align_versions(rows, versions, VersionAlignment::kRolled);
+  const auto rolled = rolled_left<std::int64_t>(rows, versions);
   EXPECT_EQ(rolled, (std::vector<std::int64_t>{-1, 3, 3, -1}));
   // At index 1 the first sampled token is predicted.
   EXPECT_EQ(proximal_alpha(rolled[1], 5), 0.5F);
-  const auto as_sampled = align_versions(rows, versions, VersionAlignment::kAsSampled);
-  EXPECT_EQ(proximal_alpha(as_sampled[1], 5), 0.0F);
-  EXPECT_TRUE(align_versions(Rows::padded(2, 0), {}, VersionAlignment::kRolled).empty());
+  EXPECT_EQ(proximal_alpha(versions[1], 5), 0.0F);
+  EXPECT_TRUE(rolled_left<std::int64_t>(Rows::padded(2, 0), {}).empty());
 }
 
 TEST(Proximal, ForwardPassIsNeededByDecoupledLossesWhoseMethodDoesNotSkipIt) {
@@ -183,15 +183,10 @@ TEST(Proximal, ForwardPassIsNeededByDecoupledLossesWhoseMethodDoesNotSkipIt) {
     const bool skips = method == ProximalMethod::kLoglinear || method == ProximalMethod::kReuseTrainLogp;
     EXPECT_EQ(skips_forward_pass(method), skips);
     for (const bool recomputes : {false, true}) {
-      EXPECT_EQ(needs_forward_pass(true, method, recomputes), !skips);
-      EXPECT_EQ(needs_forward_pass(false, method, recomputes), recomputes);
+      EXPECT_EQ((ProximalRule{true, recomputes, method}.needs_forward()), !skips);
+      EXPECT_EQ((ProximalRule{false, recomputes, method}.needs_forward()), recomputes);
     }
   }
-}
-
-TEST(Proximal, ReusingLogProbabilitiesAllowsOneMiniBatch) {
-  EXPECT_EQ(allowed_minibatches(ProximalMethod::kReuseTrainLogp, 4), 1U);
-  EXPECT_EQ(allowed_minibatches(ProximalMethod::kRecompute, 4), 4U);
 }
 
 TEST(Proximal, ATokenOfAPromptDoesNotReadTheTrainedPolicy) {

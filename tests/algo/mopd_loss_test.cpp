@@ -159,7 +159,8 @@ double carried_loss(const Batch& batch, const std::vector<double>& sg, const std
   double sum = 0;
   for (std::size_t at = 0; at < now.size(); ++at) {
     const double weight = std::min(std::exp(sg[at] - static_cast<double>(batch.behaviour[at])), kCap);
-    sum -= weight * std::exp(now[at] - sg[at]) * (static_cast<double>(batch.logp_sum[at]) - static_cast<double>(batch.weight_sum[at]) * sg[at]);
+    sum -= weight * std::exp(now[at] - sg[at]) *
+           (static_cast<double>(batch.logp_sum[at]) - static_cast<double>(batch.weight_sum[at]) * sg[at]);
   }
   return sum / static_cast<double>(now.size());
 }

@@ -106,17 +106,6 @@ TEST(MopdPlan, NothingOfAnObjectiveThatDoesNotCountIsTouched) {
   EXPECT_FALSE(mopd_plan(distilled));
 }
 
-TEST(ProximalRule, ComputesWhatTheLossWillRead) {
-  for (const bool decoupled : {false, true}) {
-    for (const bool recompute : {false, true}) {
-      for (const bool skips : {false, true}) {
-        const bool wanted = (decoupled && !skips) || (!decoupled && recompute);
-        EXPECT_EQ((ProximalRule{decoupled, recompute, skips}.needs_forward()), wanted);
-      }
-    }
-  }
-}
-
 TEST(ScoringItems, FillAPipelineOfWholeMicroBatches) {
   EXPECT_EQ(scoring_items_min(1, 1, 1), 1U);
   EXPECT_EQ(scoring_items_min(1, 3, 2), 6U);

@@ -301,8 +301,10 @@ TEST(LossKernels, AllInstructionSetsGiveEqualBits) {
     const Batch batch = random_batch({length == 39 ? 5000 : length}, length);
     for (const float* const weights : {static_cast<const float*>(nullptr), batch.old.data()}) {
       for (const Statistics statistics : {Statistics::kLeaveOut, Statistics::kFill}) {
-        const TokenArrays in{batch.logprobs.data(), batch.proximal.data(), batch.advantages.data(), batch.mask.data(),
-                             batch.mask.data(),     weights,               batch.tokens(),          0.125F};
+        const TokenArrays in{batch.logprobs.data(),   batch.proximal.data(),
+                             batch.advantages.data(), batch.mask.data(),
+                             batch.mask.data(),       weights,
+                             batch.tokens(),          0.125F};
         for (int kind = 0; kind < 4; ++kind) {
           KernelOutput one;
           KernelOutput other;

@@ -127,16 +127,16 @@ Outcome check_compose(const Json& vector) {
 
 Outcome check_plan(const Json& vector) {
   const Json& in = vector.at("inputs");
-  const std::string method = in.at("prox_logp_method");
-  const auto plan =
-      algo::mopd_plan({.coefficients = coefficients_of(in),
-                       .reference_and_kl = in.at("has_ref_and_kl"),
-                       .critic = true,
-                       .m2_filter = in.at("m2_enabled"),
-                       .rejection = in.at("rejection_enabled"),
-                       .proximal = {.decoupled_loss = in.at("use_decoupled_loss"),
-                                    .recompute_logprob = in.at("recompute_logprob"),
-                                    .method_skips_forward = method == "loglinear" || method == "reuse_train_logp"}});
+  const auto method = algo::proximal_method_from(in.at("prox_logp_method").get<std::string>());
+  if (!method) return failed("unknown method");
+  const auto plan = algo::mopd_plan({.coefficients = coefficients_of(in),
+                                     .reference_and_kl = in.at("has_ref_and_kl"),
+                                     .critic = true,
+                                     .m2_filter = in.at("m2_enabled"),
+                                     .rejection = in.at("rejection_enabled"),
+                                     .proximal = {.decoupled_loss = in.at("use_decoupled_loss"),
+                                                  .recompute_logprob = in.at("recompute_logprob"),
+                                                  .method = *method}});
   if (!plan) return failed(plan.error().detail);
   return expect_equal(vector.at("expected"), {{"requires_teacher_scoring", plan.value().teacher_scoring},
                                               {"requires_rl", plan.value().rl},
