@@ -7,6 +7,7 @@
 #include "engine/algo/behaviour_logprobs.h"
 #include "engine/algo/gae.h"
 #include "engine/algo/next_token.h"
+#include "engine/algo/padding.h"
 
 namespace areal::algo {
 
@@ -102,7 +103,7 @@ class Preparation {
     out_.old = takes_proximal() ? kept(*input_.proximal) : out_.behaviour;
     if (!input_.turn_ids) return;
     turn_ids_ = rolled_left(rows_, *input_.turn_ids);
-    for (std::size_t row = 0; row < rows_.size(); ++row) turn_ids_[rows_.end(row) - 1] = -1;
+    for (std::size_t row = 0; row < rows_.size(); ++row) turn_ids_[rows_.end(row) - 1] = kNoTurn;
   }
 
   void set_kl() {

@@ -2,8 +2,9 @@
 //
 // A token's label is the version read before its request was sent: what changes while the request is under way does not
 // change it, so that a label is never newer than the weights. An interrupted request comes back with what it has, and
-// the next one goes on behind it. A value; not safe to share between threads. Source: interruptible generation of
-// AReaL.
+// the next one goes on behind it. The simulated servers of engine/proto/rollout_pool.h say which version
+// they served a segment with, so that there the version before the request is a lower bound only. A value; not safe to
+// share between threads. Source: interruptible generation of AReaL.
 #pragma once
 #include <cstdint>
 #include <optional>

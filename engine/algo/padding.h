@@ -13,7 +13,7 @@
 
 namespace areal::algo {
 
-constexpr std::int32_t kNoVersion = -1;
+constexpr std::int64_t kNoVersion = -1;
 constexpr std::int32_t kNoTurn = -1;
 
 // [rows, S] row-major, with S the longest row and at least `width`; `filler` behind the end of each.

@@ -46,20 +46,4 @@ CollectionGuard::State CollectionGuard::round(Instant now, std::int64_t groups) 
   return empty_rounds_ >= limits_.max_empty_rounds && is_long ? State::kStalled : State::kCollecting;
 }
 
-TokenAges token_ages(std::span<const std::int32_t> versions, Mask trained, std::int64_t trainer_version,
-                     std::int64_t max_staleness) {
-  AREAL_CHECK(versions.size() == trained.size());
-  TokenAges ages;
-  for (std::size_t at = 0; at < versions.size(); ++at) {
-    if (trained[at] == 0 || versions[at] < 0) continue;
-    const std::int64_t age = trainer_version - versions[at];
-    ages.greatest = ages.tokens == 0 ? age : std::max(ages.greatest, age);
-    ages.least = ages.tokens == 0 ? age : std::min(ages.least, age);
-    ++ages.tokens;
-    if (age > max_staleness) ++ages.too_old;
-    if (age < 0) ++ages.too_young;
-  }
-  return ages;
-}
-
 }  // namespace areal::algo

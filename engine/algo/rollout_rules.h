@@ -1,4 +1,4 @@
-// When a batch may take more inputs, which results it takes, when it gives up, and how old its tokens are.
+// When a batch may take more inputs, which results it takes, and when it gives up.
 //
 // Pure functions and values; times come from the caller. What bounds the head of the queue is engine/proto/staleness.h.
 // Source: spec 1.1, 2.3, 2.4, 2.8.
@@ -7,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "engine/algo/masked.h"
 #include "engine/base/result.h"
 #include "engine/base/time.h"
 
@@ -78,19 +77,5 @@ class CollectionGuard {
   std::int64_t empty_rounds_ = 0;
   Instant first_empty_;
 };
-
-// How many versions behind the trainer the trained tokens of a batch are. The limit on staleness bounds how far ahead
-// tasks are started, not the age of what is consumed: slow tasks and batches with fewer accepted tasks than they admit
-// exceed it, so it is measured here.
-struct TokenAges {
-  std::int64_t tokens = 0;     // Trained ones with a version.
-  std::int64_t too_old = 0;    // Above max_staleness.
-  std::int64_t too_young = 0;  // Of a version that the trainer does not have yet.
-  std::int64_t greatest = 0;
-  std::int64_t least = 0;
-};
-// `versions`: one for each element, negative where nobody generated. REQUIRES: as many as mask entries.
-TokenAges token_ages(std::span<const std::int32_t> versions, Mask trained, std::int64_t trainer_version,
-                     std::int64_t max_staleness);
 
 }  // namespace areal::algo

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/algo/padding.h"
 #include "engine/base/check.h"
 
 namespace areal::algo {
@@ -14,8 +15,8 @@ void append_unmade(TrajectoryRow& row, std::span<const std::int32_t> tokens) {
   row.input_ids.insert(row.input_ids.end(), tokens.begin(), tokens.end());
   row.logprobs.resize(row.input_ids.size(), 0.0F);
   row.loss_mask.resize(row.input_ids.size(), 0);
-  row.versions.resize(row.input_ids.size(), -1);
-  row.turn_ids.resize(row.input_ids.size(), -1);
+  row.versions.resize(row.input_ids.size(), kNoVersion);
+  row.turn_ids.resize(row.input_ids.size(), kNoTurn);
   row.attention_mask.resize(row.input_ids.size(), 1);
 }
 
@@ -59,10 +60,10 @@ Result<ChildRow> child_row(const TrajectoryRow& parent, const Generation& genera
   if (!std::ranges::equal(input.first(parent.input_ids.size()), parent.input_ids)) {
     return Error{Errc::kInvalid, "the input does not begin with the parent's tokens"};
   }
-  const std::int32_t last_turn = parent.turn_ids.empty() ? -1 : std::ranges::max(parent.turn_ids);
+  const std::int32_t last_turn = parent.turn_ids.empty() ? kNoTurn : std::ranges::max(parent.turn_ids);
   ChildRow child{parent, true};
   append_unmade(child.row, input.subspan(parent.input_ids.size()));
-  append_output(child.row, generation, std::max(last_turn, -1) + 1);
+  append_output(child.row, generation, std::max(last_turn, kNoTurn) + 1);
   return child;
 }
 
@@ -71,8 +72,8 @@ void pad_row(TrajectoryRow& row, std::size_t width) {
   row.input_ids.resize(width, 0);
   row.logprobs.resize(width, 0.0F);
   row.loss_mask.resize(width, 0);
-  row.versions.resize(width, -1);
-  row.turn_ids.resize(width, -1);
+  row.versions.resize(width, kNoVersion);
+  row.turn_ids.resize(width, kNoTurn);
   row.attention_mask.resize(width, 0);
 }
 

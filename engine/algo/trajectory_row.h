@@ -18,14 +18,14 @@ struct Generation {
   std::vector<std::int32_t> input_tokens;
   std::vector<std::int32_t> output_tokens;
   std::vector<float> output_logprobs;
-  std::vector<std::int32_t> output_versions;
+  std::vector<std::int64_t> output_versions;
 };
 
 struct TrajectoryRow {
   std::vector<std::int32_t> input_ids;
   std::vector<float> logprobs;
   std::vector<std::uint8_t> loss_mask;
-  std::vector<std::int32_t> versions;
+  std::vector<std::int64_t> versions;
   std::vector<std::int32_t> turn_ids;
   std::vector<std::uint8_t> attention_mask;
 };

@@ -6,12 +6,12 @@
 
 namespace areal::algo {
 
-VersionSummary summarise_versions(std::span<const std::int32_t> versions, Mask loss_mask) {
+VersionSummary summarise_versions(std::span<const std::int64_t> versions, Mask loss_mask) {
   AREAL_CHECK(versions.size() == loss_mask.size());
   VersionSummary summary;
   for (std::size_t at = 0; at < versions.size(); ++at) {
     if (loss_mask[at] == 0) continue;
-    const std::int32_t version = versions[at];
+    const std::int64_t version = versions[at];
     if (summary.runs.empty()) {
       summary.head = summary.tail = version;
     }

@@ -12,19 +12,19 @@
 namespace areal::algo {
 
 struct VersionRun {
-  std::int32_t version = 0;
+  std::int64_t version = 0;
   std::size_t tokens = 0;
   bool operator==(const VersionRun&) const = default;
 };
 
 struct VersionSummary {
-  std::int32_t head = -1;        // The oldest label of a trained token; -1: no token is trained.
-  std::int32_t tail = -1;        // The newest.
+  std::int64_t head = -1;        // The oldest label of a trained token; -1: no token is trained.
+  std::int64_t tail = -1;        // The newest.
   std::vector<VersionRun> runs;  // Labels of trained tokens, in order.
 };
 
 // REQUIRES: one length.
-VersionSummary summarise_versions(std::span<const std::int32_t> versions, Mask loss_mask);
+VersionSummary summarise_versions(std::span<const std::int64_t> versions, Mask loss_mask);
 
 enum class RowPart : std::uint8_t { kPrompt, kGenerated, kContext };
 

@@ -146,18 +146,18 @@ TEST(Advantages, ARowWithoutAPromptIsRefused) {
 // versions is off by one.
 TEST(NextToken, VersionsRollWithTheMask) {
   const Rows rows = Rows::padded(1, 5);
-  const std::vector<std::int32_t> versions = {kNoVersion, kNoVersion, 4, 5, kNoVersion};
+  const std::vector<std::int64_t> versions = {kNoVersion, kNoVersion, 4, 5, kNoVersion};
   const std::vector<std::uint8_t> trained = {0, 0, 1, 1, 0};
-  const auto rolled = rolled_left<std::int32_t>(rows, versions);
+  const auto rolled = rolled_left<std::int64_t>(rows, versions);
   const auto mask = rolled_left<std::uint8_t>(rows, trained);
-  std::vector<std::int32_t> right, wrong;
+  std::vector<std::int64_t> right, wrong;
   for (std::size_t at = 0; at < mask.size(); ++at) {
     if (mask[at] == 0) continue;
     right.push_back(rolled[at]);
     wrong.push_back(versions[at]);
   }
-  EXPECT_EQ(right, (std::vector<std::int32_t>{4, 5}));
-  EXPECT_EQ(wrong, (std::vector<std::int32_t>{kNoVersion, 4}));
+  EXPECT_EQ(right, (std::vector<std::int64_t>{4, 5}));
+  EXPECT_EQ(wrong, (std::vector<std::int64_t>{kNoVersion, 4}));
 }
 
 Batch draw_batch(Rng& rng, bool by_turn) {

@@ -121,11 +121,11 @@ TEST(Dispatch, RaggedShardsAndRefusals) {
 
 // Padding must not read as version 0 or turn 0, whose tokens would be the oldest of all.
 TEST(Padding, LooksLikeAPromptAndComesOffAgain) {
-  const std::vector<std::vector<std::int32_t>> versions = {{-1, 3}, {-1, 4, 4, 5}, {}};
-  const auto flat = padded_rows<std::int32_t>(versions, kNoVersion, 3);
-  EXPECT_EQ(flat, (std::vector<std::int32_t>{-1, 3, -1, -1, -1, 4, 4, 5, -1, -1, -1, -1}));
+  const std::vector<std::vector<std::int64_t>> versions = {{-1, 3}, {-1, 4, 4, 5}, {}};
+  const auto flat = padded_rows<std::int64_t>(versions, kNoVersion, 3);
+  EXPECT_EQ(flat, (std::vector<std::int64_t>{-1, 3, -1, -1, -1, 4, 4, 5, -1, -1, -1, -1}));
   const std::vector<std::size_t> lengths = {2, 4, 0};
-  EXPECT_EQ(unpadded_rows<std::int32_t>(flat, 4, lengths), versions);
+  EXPECT_EQ(unpadded_rows<std::int64_t>(flat, 4, lengths), versions);
 }
 
 }  // namespace

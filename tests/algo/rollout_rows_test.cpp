@@ -12,6 +12,7 @@ namespace areal::algo {
 namespace {
 
 using Ids = std::vector<std::int32_t>;
+using Labels = std::vector<std::int64_t>;
 using Kept = std::vector<std::uint8_t>;
 
 // What is trained carries a version and a turn; what is not carries neither, and no log-probability.
@@ -38,7 +39,7 @@ TEST(ChildRow, InheritsWhatItsParentTrained) {
   const TrajectoryRow parent = trajectory_row({{1, 2}, {7, 8}, {-0.5F, -0.25F}, {4, 5}}).value();
   const ChildRow child = child_row(parent, {{1, 2, 7, 8, 3}, {9}, {-2.0F}, {6}}).value();
   EXPECT_TRUE(child.parent_used);
-  EXPECT_EQ(child.row.versions, (Ids{-1, -1, 4, 5, -1, 6}));
+  EXPECT_EQ(child.row.versions, (Labels{-1, -1, 4, 5, -1, 6}));
   EXPECT_EQ(child.row.turn_ids, (Ids{-1, -1, 0, 0, -1, 1}));
   EXPECT_EQ(child.row.logprobs, (std::vector<float>{0, 0, -0.5F, -0.25F, 0, -2.0F}));
   expect_aligned(child.row);
@@ -61,7 +62,7 @@ TEST(TrajectoryRow, PaddingCarriesNeitherAVersionNorATurn) {
   TrajectoryRow row = trajectory_row({{1}, {7}, {-0.5F}, {4}}).value();
   pad_row(row, 4);
   expect_aligned(row);
-  EXPECT_EQ(row.versions, (Ids{-1, 4, -1, -1}));
+  EXPECT_EQ(row.versions, (Labels{-1, 4, -1, -1}));
   EXPECT_EQ(row.turn_ids, (Ids{-1, 0, -1, -1}));
   EXPECT_EQ(row.attention_mask, (Kept{1, 1, 0, 0}));
 }

@@ -61,19 +61,5 @@ TEST(CollectionGuard, GivesUpOnlyAfterManyAndLongEmptyRounds) {
   EXPECT_EQ(fixed.round(at(0), 1), State::kTooFew);
 }
 
-// The limit counts accepted tasks, not consumed ones: with half of each batch accepted, what is trained on gets older
-// with every version though the formula never objects.
-TEST(TokenAges, FindWhatTheLimitDoesNotBound) {
-  const std::vector<std::int32_t> versions = {-1, 3, 4, 5, 0, 9};
-  const std::vector<std::uint8_t> trained = {1, 1, 1, 1, 0, 1};
-  const auto ages = token_ages(versions, trained, 7, 2);
-  EXPECT_EQ(ages.tokens, 4);
-  EXPECT_EQ(ages.greatest, 4);
-  EXPECT_EQ(ages.least, -2);
-  EXPECT_EQ(ages.too_old, 2);
-  EXPECT_EQ(ages.too_young, 1);
-  EXPECT_EQ(token_ages({}, {}, 7, 2).tokens, 0);
-}
-
 }  // namespace
 }  // namespace areal::algo

@@ -34,7 +34,7 @@ Outcome check_row(const Json& vector) {
 algo::Generation generation_of(const Json& lengths) {
   const std::size_t made = lengths.at("output_len");
   return {std::vector<std::int32_t>(lengths.at("input_len").get<std::size_t>(), 1), std::vector<std::int32_t>(made, 1),
-          std::vector<float>(made, -1.0F), std::vector<std::int32_t>(made, 0)};
+          std::vector<float>(made, -1.0F), std::vector<std::int64_t>(made, 0)};
 }
 
 Outcome check_turns(const Json& vector) {
@@ -116,7 +116,7 @@ Outcome check_call(const Json& vector) {
 
 Outcome check_runs(const Json& vector) {
   const Json& in = vector.at("inputs");
-  const auto got = algo::summarise_versions(int32_of(in.at("versions")), mask_of(in.at("loss_mask")));
+  const auto got = algo::summarise_versions(integers_of(in.at("versions")), mask_of(in.at("loss_mask")));
   Json runs = Json::array();
   for (const algo::VersionRun& run : got.runs) runs.push_back({run.version, run.tokens});
   return expect_equal(vector.at("expected"), {{"head", got.head}, {"tail", got.tail}, {"rle", runs}});
