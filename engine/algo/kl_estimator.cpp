@@ -11,18 +11,6 @@ namespace {
 
 constexpr float kBound = 10.0F;
 
-float estimate(KlEstimator estimator, float d) {
-  switch (estimator) {
-    case KlEstimator::kK1:
-      return d;
-    case KlEstimator::kK2:
-      return d * d * 0.5F;
-    case KlEstimator::kK3:
-      return exp_of<float>(-d) - 1.0F + d;
-  }
-  AREAL_CHECK(false);
-}
-
 // A NaN is on neither side of a bound, and stays.
 float clamp(float value) {
   if (value < -kBound) return -kBound;
@@ -38,12 +26,24 @@ std::optional<KlEstimator> kl_estimator_from(std::string_view name) {
   return std::nullopt;
 }
 
+float kl_estimate(KlEstimator estimator, float d) {
+  switch (estimator) {
+    case KlEstimator::kK1:
+      return d;
+    case KlEstimator::kK2:
+      return d * d * 0.5F;
+    case KlEstimator::kK3:
+      return exp_of<float>(-d) - 1.0F + d;
+  }
+  AREAL_CHECK(false);
+}
+
 std::vector<float> kl_estimate(KlEstimator estimator, bool clamped, std::span<const float> log_p,
                                std::span<const float> log_q) {
   AREAL_CHECK(log_p.size() == log_q.size());
   std::vector<float> kl(log_p.size());
   for (std::size_t at = 0; at < kl.size(); ++at) {
-    const float value = estimate(estimator, log_p[at] - log_q[at]);
+    const float value = kl_estimate(estimator, log_p[at] - log_q[at]);
     kl[at] = clamped ? clamp(value) : value;
   }
   return kl;

@@ -15,6 +15,8 @@ enum class KlEstimator : std::uint8_t { kK1, kK2, kK3 };
 
 std::optional<KlEstimator> kl_estimator_from(std::string_view name);  // "k1", "k2", "k3"
 
+float kl_estimate(KlEstimator estimator, float d);  // Of one token.
+
 // `clamped`: to [-10, 10]; a NaN stays one. REQUIRES: spans of one length.
 std::vector<float> kl_estimate(KlEstimator estimator, bool clamped, std::span<const float> log_p,
                                std::span<const float> log_q);

@@ -2,18 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <utility>
+
+#include "engine/algo/logp_drift.h"
 
 namespace areal::algo {
 
 namespace {
-
-std::vector<float> each(std::span<const float> a, std::span<const float> b, float (*of)(float, float)) {
-  std::vector<float> values(a.size());
-  for (std::size_t at = 0; at < a.size(); ++at) values[at] = of(a[at], b[at]);
-  return values;
-}
 
 std::vector<float> as_floats(std::span<const std::uint8_t> flags) { return {flags.begin(), flags.end()}; }
 
@@ -111,10 +106,9 @@ LossStatistics loss_statistics(const PolicyTokens& tokens, const PolicyLoss& los
   add_summary("new_logp", tokens.logprobs, mask, result);
   if (!tokens.old.empty()) {
     add_summary("old_logp", tokens.old, mask, result);
-    const auto drift = each(tokens.old, tokens.logprobs, [](float a, float b) { return a - b; });
-    const auto size = each(tokens.old, tokens.logprobs, [](float a, float b) { return std::abs(a - b); });
-    add_summary("logp_diff", drift, mask, result);
-    add_summary("logp_abs_diff", size, mask, result);
+    const LogpDrift drift = logp_drift(tokens.old, tokens.logprobs, mask);
+    add_summary("logp_diff", drift.difference, mask, result);
+    add_summary("logp_abs_diff", drift.absolute, mask, result);
     add_summary("clipped_old_logp", tokens.old, of.is_clipped, result);
   }
   if (!entropy.empty()) add_summary("entropy", entropy, mask, result);

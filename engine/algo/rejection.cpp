@@ -8,6 +8,7 @@
 
 #include "engine/algo/binary_kl.h"
 #include "engine/algo/exponential.h"
+#include "engine/algo/kl_estimator.h"
 
 namespace areal::algo {
 
@@ -38,11 +39,11 @@ float metric_of(RejectionMetric metric, float proximal, float old) {
     case RejectionMetric::kRatio:
       return d;  // Aggregated as a log-ratio.
     case RejectionMetric::kK1:
-      return d;
+      return kl_estimate(KlEstimator::kK1, d);
     case RejectionMetric::kK2:
-      return 0.5F * (d * d);
+      return kl_estimate(KlEstimator::kK2, d);
     case RejectionMetric::kK3:
-      return exp_of<float>(-d) - 1.0F + d;
+      return kl_estimate(KlEstimator::kK3, d);
     case RejectionMetric::kBinaryKl:
       return greater(binary_kl(proximal, old), binary_kl(old, proximal));
   }
