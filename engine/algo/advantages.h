@@ -8,7 +8,8 @@
 //    5  old = recomputed log-probabilities where the loss is not decoupled and they were recomputed, else behaviour;
 //       behaviour comes out too, for it is what a ratio to the rollout policy needs
 //    6  kl = -kl_ctl * estimate(old, reference), clamped; 0 where not trained
-//    7  outcome: r at element max(len - 2, 0); 0 with mask_no_eos_with_zero and a row that is cut off
+//    7  outcome: r at element max(len - 2, 0); 0 with mask_no_eos_with_zero and a row that is cut off; kl at element
+//       len - 1 becomes 0
 //    8  values (0 if none) and λ (gae_lambda.h); advantages (gae.h) of kl + outcome by token. By turn of the outcome
 //       alone, and kl is added to the advantages afterwards: it stays local to its token and out of the returns
 //    9  advantage normalization

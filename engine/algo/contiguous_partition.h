@@ -4,6 +4,7 @@
 // greatest and the least sum. Exact: for each possible least sum, from the mean downwards, the least greatest sum is
 // found by dynamic programming, until no smaller least sum can do better. Costs O(k n²) for each least sum that is
 // tried: meant for lists of a few hundred values (layers to stages, batches to ranks).
+// Source: min_abs_diff_partition of AReaL.
 #pragma once
 #include <utility>
 

@@ -2,9 +2,8 @@
 //
 // A constant; or a function of the number L of time steps (trained tokens, or turns):
 //   length-adaptive     1 - 1 / (alpha L), at least 0; 0 without a step (VAPO, arXiv:2504.05118)
-//   relative position   q^(1 / (L - 1)) for L >= 2; 1 for L = 1; 0 without a step: the first step of each sequence
-//   keeps
-//                       the share q of a reward at its end.
+//   relative position   q^(1 / (L - 1)) for L >= 2; 1 for L = 1; 0 without a step: the first step of
+//                       each sequence keeps the share q of a reward at its end
 // Pure functions; λ is float32. Source: spec 4.4.
 #pragma once
 #include <cstdint>

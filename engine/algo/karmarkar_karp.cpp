@@ -22,7 +22,7 @@ struct Set {
 bool less(const Set& a, const Set& b) {
   if (a.sum != b.sum) return a.sum < b.sum;
   if (a.items != b.items) return a.items < b.items;
-  return a.items > 0 && a.first < b.first;
+  return a.first < b.first;
 }
 
 // The sets that are not empty, in descending order; the other k - sets.size() come after them.

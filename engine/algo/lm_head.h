@@ -11,12 +11,9 @@
 // vocabulary only by the order of the group's sums. Slow and exact: what fast heads are checked against. All ranks of
 // the group run in one call. Source: the chunked vocabulary-parallel head of AReaL.
 #pragma once
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/base/result.h"

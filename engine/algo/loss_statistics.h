@@ -1,12 +1,11 @@
 // What an update reports of its loss: numbers of tokens, summaries over tokens, and scalars. Names are AReaL's.
 //
-// Ratios and losses are summarised over the mask that the loss counted, before rejection narrowed it, so that a
-// proximal policy equal to the trained one reads as ratio 1 for every filter. Weights of behaviour are summarised over
-// what was kept. A summary over no token is left out, so that nothing here divides by 0. Log-probabilities in nats.
-// Pure.
+// Ratios and losses are summarised over the mask that the loss counted, before rejection narrowed it, so that with
+// ratios of tokens a proximal policy equal to the trained one reads as ratio 1 for every filter; sequences write a
+// ratio of 0 where a token is not kept. Weights of behaviour are summarised over what was kept. A summary over no token
+// is left out, so that nothing here divides by 0. Log-probabilities in nats. Pure.
 #pragma once
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>

@@ -14,7 +14,6 @@
 #pragma once
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "engine/base/result.h"

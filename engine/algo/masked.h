@@ -1,8 +1,7 @@
 // Sums over the elements that a mask keeps.
 //
 // Every sum here is taken in double, in the order of the elements: the same on every machine and for every padding.
-// A masked-out element is never read into a sum, so that a NaN there does not leak. A mask is any span of numbers; an
-// element is kept where its entry is not zero. Pure functions.
+// A masked-out element is never read into a sum, so that a NaN there does not leak. Pure functions.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -6,9 +6,6 @@
 // Source: the targets of multi-teacher on-policy distillation (weighted reverse Kullback-Leibler divergence).
 #pragma once
 #include <span>
-#include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "engine/base/result.h"

@@ -2,6 +2,7 @@
 //
 // A packer gets lengths in tokens and answers with groups of indices into them; each index is in exactly one group.
 // Pure functions; every tie has a stated order, so that equal lengths pack equally on every machine.
+// Source: the sequence packing of AReaL.
 #pragma once
 #include <cstddef>
 #include <cstdint>

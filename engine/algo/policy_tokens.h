@@ -44,7 +44,7 @@ struct BehaviourStatistics {
 // One entry a token. Empty vectors: the loss has no such thing.
 struct TokenStatistics {
   std::vector<float> loss;       // Before the mask.
-  std::vector<float> ratio;      // PPO: 0 where masked. Others: of every token.
+  std::vector<float> ratio;      // PPO: 0 where masked. Sequences: 0 where not kept. Else of every token.
   std::vector<float> log_ratio;  // logprobs - proximal (SAPO: - old), of every token.
   std::vector<std::uint8_t> is_clipped;
   std::vector<std::uint8_t> is_dual_clipped;

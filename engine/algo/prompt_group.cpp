@@ -69,7 +69,7 @@ std::vector<double> normalized_rewards(std::span<const double> last_rewards) {
   const double mean = sum / members;
   double squares = 0;
   for (const double reward : last_rewards) squares += (reward - mean) * (reward - mean);
-  const double deviation = last_rewards.size() == 1 ? 1 : std::sqrt(squares / members);
+  const double deviation = std::sqrt(squares / members);
   std::vector<double> normalized;
   for (const double reward : last_rewards) normalized.push_back((reward - mean) / (deviation + kEps));
   return normalized;

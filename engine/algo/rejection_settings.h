@@ -1,4 +1,5 @@
 // How rejection sampling judges tokens that another policy than the proximal one sampled, and what settings it refuses.
+// Source: the rejection sampling settings of AReaL.
 #pragma once
 #include <cstdint>
 #include <optional>

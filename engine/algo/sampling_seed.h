@@ -5,7 +5,7 @@
 // counts a session's requests as they arrive: seeds repeat only where requests of one session come one after the other.
 // Process: (base + SHA-256(key) mod 2^32) mod 2^32, key "trainer<rank>". Shuffles:
 // SHA-256("AReaL-seed<base>_<counter>") mod 2^32. Pure functions, and one counter that is not safe to share between
-// threads.
+// threads. Source: deterministic sampling and seeding of AReaL.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -71,8 +71,8 @@ class StatsTracker {
   void enter(std::string_view scope) { scopes_.emplace_back(scope); }
   void leave();
 
-  // A mask by which values are averaged; exported as the number of its entries. kInvalid: it is empty, or the key is
-  // another kind's.
+  // A mask by which values are averaged; exported as the number of entries that it keeps. kInvalid: it is empty, or the
+  // key is another kind's.
   Status denominator(std::string_view key, Mask mask);
   // The i-th recording of a key belongs to the i-th of its denominator, which is of the same scope. kInvalid: no
   // values; no such recording, or one of another length; kScalar; another reduction or denominator than before.

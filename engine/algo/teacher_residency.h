@@ -54,8 +54,6 @@ class TeacherResidency {
 struct DrainReceipt {
   std::string consumer_role;  // "actor", "critic", "ref" or a teacher's id.
   std::uint64_t shard_count = 0;
-  std::uint64_t source_node_count = 0;
-  std::uint64_t consumer_dp_head_count = 0;
 };
 
 // Whether each of `expected_roles` sent exactly one receipt of all `shard_count` shards. kInvalid names the first that

@@ -7,7 +7,6 @@
 // Without the server's own canonical form at hand tools are only nested. Only for servers that render so. Pure
 // functions. Source: the tool models of the server's OpenAI-compatible route.
 #pragma once
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
