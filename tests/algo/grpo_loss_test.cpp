@@ -11,12 +11,11 @@
 #include "engine/algo/loss_scale.h"
 #include "engine/algo/m2po.h"
 #include "engine/algo/next_token.h"
+#include "tests/algo/random_values.h"
 #include "tests/algo/tokens.h"
 
 namespace areal::algo {
 namespace {
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 GrpoTokens tokens_of(const Batch& batch, const Rows& rows) {
   GrpoTokens tokens;

@@ -3,13 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
+#include "tests/algo/random_values.h"
 
 namespace areal::algo {
 namespace {
 
 using Kept = std::vector<std::uint8_t>;
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 TEST(LogpDrift, WhatIsMaskedIsNotRead) {
   const LogpDrift drift = logp_drift(std::vector{-1.0F, kNan}, std::vector{-2.0F, kNan}, Kept{1, 0});

@@ -10,13 +10,12 @@
 
 #include "engine/algo/behaviour_logprobs.h"
 #include "engine/algo/mopd_target.h"
+#include "tests/algo/random_values.h"
 
 namespace areal::algo {
 namespace {
 
 constexpr double kCap = 5.0;
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInf = std::numeric_limits<float>::infinity();
 using Kept = std::vector<std::uint8_t>;
 
 struct Batch {
@@ -35,7 +34,7 @@ struct Batch {
 
 TEST(MopdLoss, WhatIsMaskedIsNeverRead) {
   const Batch clean{.mask = {1, 0, 1, 0}};
-  for (const float bad : {kNan, kInf, -kInf, 1000.0F}) {
+  for (const float bad : {kNan, kInfinity, -kInfinity, 1000.0F}) {
     Batch dirty = clean;
     for (auto* field : {&dirty.now, &dirty.behaviour, &dirty.logp_sum, &dirty.weight_sum})
       (*field)[1] = (*field)[3] = bad;
@@ -48,7 +47,7 @@ TEST(MopdLoss, WhatIsMaskedIsNeverRead) {
 }
 
 TEST(MopdLoss, AKeptValueThatIsNotFiniteIsRefused) {
-  for (const float bad : {kNan, kInf, -kInf}) {
+  for (const float bad : {kNan, kInfinity, -kInfinity}) {
     for (int field = 0; field < 4; ++field) {
       Batch batch;
       std::vector<float>* fields[] = {&batch.now, &batch.behaviour, &batch.logp_sum, &batch.weight_sum};

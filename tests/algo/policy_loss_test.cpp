@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "engine/algo/cispo_loss.h"
 #include "engine/algo/critic_loss.h"
@@ -11,13 +10,11 @@
 #include "engine/algo/policy_terms.h"
 #include "engine/algo/ppo_loss.h"
 #include "engine/algo/sapo_loss.h"
+#include "tests/algo/random_values.h"
 #include "tests/algo/tokens.h"
 
 namespace areal::algo {
 namespace {
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 PolicyLoss loss_of(const NamedLoss& loss, const Batch& batch) {
   const Rows rows = batch.rows();

@@ -4,14 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
+#include "tests/algo/random_values.h"
 #include "tests/algo/tokens.h"
 
 namespace areal::algo {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 RejectionSettings masking(double upper, std::optional<double> lower = std::nullopt) {
   RejectionSettings settings;

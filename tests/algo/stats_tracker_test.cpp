@@ -5,13 +5,13 @@
 
 #include <limits>
 
+#include "tests/algo/random_values.h"
+
 namespace areal::algo {
 namespace {
 
 using Values = std::vector<float>;
 using Kept = std::vector<std::uint8_t>;
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInf = std::numeric_limits<float>::infinity();
 
 // Ranks of one kind each: both know the wider group.
 Stats exported(const std::vector<StatRecords>& ranks) {
@@ -56,7 +56,7 @@ TEST(StatsTracker, EachReductionAndItsDenominator) {
 TEST(StatsTracker, WhatIsMaskedDoesNotLeak) {
   StatsTracker tracker("actor");
   ASSERT_TRUE(tracker.denominator("d", Kept{1, 0, 0, 0}));
-  ASSERT_TRUE(tracker.stat("x", "d", Values{2.0F, kNan, kInf, -kInf}));
+  ASSERT_TRUE(tracker.stat("x", "d", Values{2.0F, kNan, kInfinity, -kInfinity}));
   EXPECT_EQ(exported({taken(tracker)}), (Stats{{"d", 1}, {"x/avg", 2}, {"x/min", 2}, {"x/max", 2}}));
 }
 

@@ -2,12 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "engine/algo/cispo_loss.h"
 #include "engine/algo/ppo_loss.h"
 #include "engine/algo/sapo_loss.h"
 #include "engine/base/rng.h"
+#include "tests/algo/random_values.h"
 
 namespace areal::algo {
 
@@ -80,7 +79,6 @@ Batch rows_of(const Batch& batch, const std::vector<std::size_t>& chosen) {
 }
 
 Batch padded(const Batch& batch, std::size_t width) {
-  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   Batch result;
   for (std::size_t row = 0; row < batch.lengths.size(); ++row) {
     const Batch one = rows_of(batch, {row});

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/algo/critic_loss.h"
+#include "tests/vectors/examples.h"
 #include "tests/vectors/policy_inputs.h"
 
 namespace areal::vectors {
@@ -47,10 +48,9 @@ Outcome check_critic_example(const Json& vector) {
   const auto status =
       algo::critic_loss({inputs.at("eps")}, {values, old_values, targets, algo::Mask(mask)}, Statistics::kFill, got);
   if (!status) return failed(status.error().detail);
-  const Json& tolerance = vector.at("tol");
-  return first_miss({value_miss("loss", vector.at("expected").at("loss"), static_cast<double>(got.loss),
-                                {tolerance.at("rtol"), tolerance.at("atol")}),
-                     flags_miss("clip_mask", vector.at("expected").at("clip_mask"), got.is_clipped)});
+  return first_miss(
+      {value_miss("loss", vector.at("expected").at("loss"), static_cast<double>(got.loss), tolerance_of(vector)),
+       flags_miss("clip_mask", vector.at("expected").at("clip_mask"), got.is_clipped)});
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "engine/algo/grpo_loss.h"
 #include "engine/algo/loss_scale.h"
+#include "tests/vectors/examples.h"
 #include "tests/vectors/policy_inputs.h"
 
 namespace areal::vectors {
@@ -78,7 +79,7 @@ Outcome check_teacher(const Json& vector) {
                                    floats_of(inputs.at("teacher_logp")), mask, joint);
   if (!status) return failed(status.error().detail);
   const Json& expected = vector.at("expected");
-  const Tolerance tolerance{vector.at("tol").at("rtol"), vector.at("tol").at("atol")};
+  const Tolerance tolerance = tolerance_of(vector);
   std::vector<std::string> misses = {
       value_miss("loss", expected.at("loss"), static_cast<double>(joint.loss), tolerance)};
   if (expected.contains("grad_logprobs")) {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "engine/algo/kl_estimator.h"
+#include "tests/vectors/examples.h"
 #include "tests/vectors/registry.h"
 #include "tests/vectors/tensors.h"
 
@@ -27,9 +28,7 @@ Outcome check_example(const Json& vector) {
   if (!estimator) return failed("unknown estimator");
   const auto kl = algo::kl_estimate(*estimator, inputs.at("clamp"), floats_of(inputs.at("log_probs")),
                                     floats_of(inputs.at("log_probs_base")));
-  const Json& stated = vector.at("tol");
-  const Tolerance tolerance{stated.at("rtol"), stated.at("atol")};
-  return first_miss({values_miss("kl", vector.at("expected").at("kl"), kl, tolerance)});
+  return first_miss({values_miss("kl", vector.at("expected").at("kl"), kl, tolerance_of(vector))});
 }
 
 }  // namespace

@@ -6,23 +6,16 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "tests/vectors/examples.h"
+
 namespace areal::vectors {
 
 namespace {
 
-void flatten(const Json& values, Json& flat) {
-  if (values.is_object()) return flatten(values.at("data"), flat);
-  if (!values.is_array()) {
-    flat.push_back(values);
-    return;
-  }
-  for (const Json& value : values) flatten(value, flat);
-}
-
+// Of a tensor, of nested lists or of a number alone.
 Json flat_of(const Json& values) {
-  Json flat = Json::array();
-  flatten(values, flat);
-  return flat;
+  const Json all = flat(values.is_object() ? values.at("data") : values);
+  return all.is_array() ? all : Json::array({all});
 }
 
 template <class Value, class From>

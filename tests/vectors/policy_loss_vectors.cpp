@@ -6,6 +6,7 @@
 #include "engine/algo/cispo_loss.h"
 #include "engine/algo/ppo_loss.h"
 #include "engine/algo/sapo_loss.h"
+#include "tests/vectors/examples.h"
 #include "tests/vectors/policy_inputs.h"
 
 namespace areal::vectors {
@@ -98,8 +99,6 @@ Outcome check_sapo(const Json& vector) {
       algo::sapo_loss({inputs.at("tau_pos"), inputs.at("tau_neg"), *level}, from.tokens(), Statistics::kFill, got);
   return compare(vector, status, got, from.mask);
 }
-
-Tolerance tolerance_of(const Json& vector) { return {vector.at("tol").at("rtol"), vector.at("tol").at("atol")}; }
 
 // Examples name each expected field as they like; each that is there is compared.
 Outcome compare_example(const Json& vector, const Result<Unit>& status, const PolicyLoss& got,

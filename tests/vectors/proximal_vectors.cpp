@@ -5,6 +5,7 @@
 
 #include "engine/algo/loss_statistics.h"
 #include "engine/algo/proximal.h"
+#include "tests/vectors/examples.h"
 #include "tests/vectors/policy_inputs.h"
 
 namespace areal::vectors {
@@ -107,7 +108,7 @@ Outcome check_example(const Json& vector) {
                                               versions, current);
   std::vector<float> alpha;
   for (const std::int64_t version : versions) alpha.push_back(algo::proximal_alpha(version, current));
-  const Tolerance tolerance{vector.at("tol").at("rtol"), vector.at("tol").at("atol")};
+  const Tolerance tolerance = tolerance_of(vector);
   return first_miss({values_miss("prox_logp", vector.at("expected").at("prox_logp"), got, tolerance),
                      values_miss("alpha", vector.at("expected").at("alpha"), alpha, tolerance)});
 }

@@ -5,6 +5,7 @@
 
 #include "engine/algo/binary_kl.h"
 #include "engine/algo/rejection.h"
+#include "tests/vectors/examples.h"
 #include "tests/vectors/policy_inputs.h"
 
 namespace areal::vectors {
@@ -50,7 +51,7 @@ Outcome check_rejection_example(const Json& vector) {
   const auto got = algo::apply_rejection(*settings, flat_floats(inputs.at("proximal_logprobs")),
                                          flat_floats(inputs.at("old_logprobs")), mask, rows ? &*rows : nullptr);
   if (!got) return failed(got.error().detail);
-  const Tolerance tolerance{vector.at("tol").at("rtol"), vector.at("tol").at("atol")};
+  const Tolerance tolerance = tolerance_of(vector);
   return compare(vector.at("expected"), *got, tolerance, tolerance);
 }
 
