@@ -20,8 +20,8 @@ class Table;
 template <class Value>
 class Dense;
 
-// Words that mostly fit in place, so that a digest costs no allocation.
-class ShortWords {
+// Words that mostly fit in place, so that a digest costs no allocation. Only the first size_ words in place are set.
+class ShortWords {  // NOLINT(cppcoreguidelines-pro-type-member-init)
  public:
   // Inlined: protocols write some tens of words for each event.
   [[gnu::always_inline]] void push_back(std::uint64_t word) {
@@ -44,7 +44,7 @@ class ShortWords {
     ++size_;
   }
 
-  std::array<std::uint64_t, kInPlace> in_place_;  // NOLINT(cppcoreguidelines-pro-type-member-init): the first size_
+  std::array<std::uint64_t, kInPlace> in_place_;
   std::size_t size_ = 0;
   std::vector<std::uint64_t> rest_;  // All of them, once they are more than fit.
 };
