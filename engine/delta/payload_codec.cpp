@@ -11,6 +11,19 @@
 namespace areal::delta {
 namespace {
 
+// Bits that a 32-bit word cannot hold, or that do not fit their dtype.
+Status check_bits(std::string_view name, DType dtype, std::span<const std::uint32_t> bits) {
+  if (fits_dtype(dtype, bits)) return Unit{};
+  return Error{Errc::kInvalid, fmt::format("'{}': bits that are no {} in 32-bit words", name, to_text(dtype))};
+}
+
+Status check_view(std::string_view name, const BitsView& view) {
+  if (!view.half.empty() && size_of(view.dtype) != sizeof(std::uint16_t)) {
+    return Error{Errc::kInvalid, fmt::format("'{}': 16 bits an element for {}", name, to_text(view.dtype))};
+  }
+  return check_bits(name, view.dtype, view.word);
+}
+
 // Indices as given, or those of a mask, ascending.
 Result<std::vector<std::int64_t>> indices_of(const ChangeSet& changes, std::uint64_t elements) {
   std::vector<std::int64_t> indices;
@@ -61,6 +74,7 @@ void add_dense(const EncodedParameter& parameter, std::vector<PayloadEntry>& ent
 
 Status encode_parameter(const EncodedParameter& parameter, EncodedDelta& out) {
   AREAL_TRY(check_parameter_name(parameter.name));
+  AREAL_TRY(check_view(parameter.name, parameter.current));
   EncodedSize size{parameter.current.size(), parameter.current.size(), size_of(parameter.current.dtype)};
   Encoding encoding = size.elements == 0 ? Encoding::kSkipped : Encoding::kDense;
   std::vector<std::int64_t> indices;
@@ -120,10 +134,27 @@ class NameIndex {
   std::vector<const PayloadEntry*> entries_;
 };
 
+// What an entry of bits must be: no numbers beside them, and bits of its dtype.
+Status check_values(const PayloadEntry& entry) {
+  if (!entry.integers.empty()) {
+    return Error{Errc::kCorrupt, fmt::format("'{}': integers where bits should be", entry.name)};
+  }
+  return check_bits(entry.name, entry.dtype, entry.bits);
+}
+
+// The same of the header and of indices.
+Status check_integers(const PayloadEntry& entry, DType dtype) {
+  if (entry.dtype == dtype && entry.bits.empty()) return Unit{};
+  return Error{Errc::kCorrupt, fmt::format("'{}': {} with {} words of bits, should be {} and none", entry.name,
+                                           to_text(entry.dtype), entry.bits.size(), to_text(dtype))};
+}
+
 Result<SparseEntry> decode_pair(const std::string& name, const PayloadEntry& indices, const PayloadEntry& values) {
-  if (indices.dtype != DType::kI32 || indices.integers.size() != values.bits.size()) {
-    return Error{Errc::kCorrupt, fmt::format("'{}': {} {} indices with {} values", name, indices.integers.size(),
-                                             to_text(indices.dtype), values.bits.size())};
+  AREAL_TRY(check_integers(indices, DType::kI32));
+  AREAL_TRY(check_values(values));
+  if (indices.integers.size() != values.bits.size()) {
+    return Error{Errc::kCorrupt,
+                 fmt::format("'{}': {} indices with {} values", name, indices.integers.size(), values.bits.size())};
   }
   SparseEntry entry{name, {values.dtype, {}, values.bits}};
   for (const std::int64_t index : indices.integers) {
@@ -143,25 +174,37 @@ Status decode_entry(const PayloadEntry& entry, const NameIndex& index, DecodedDe
     return Error{Errc::kCorrupt, fmt::format("unpaired '{}': values without indices", name)};
   }
   if (!name.ends_with(kIndexSuffix)) {
+    AREAL_TRY(check_values(entry));
     out.dense.push_back({entry.name, entry.dtype, entry.bits});
     return Unit{};
   }
   const PayloadEntry* values = index.find(plain + std::string(kValueSuffix));
   if (values == nullptr) return Error{Errc::kCorrupt, fmt::format("unpaired '{}': indices without values", name)};
+  if (index.find(plain) != nullptr) return Error{Errc::kCorrupt, fmt::format("'{}' is both sparse and dense", plain)};
   Result<SparseEntry> pair = decode_pair(plain, entry, *values);
   if (!pair) return std::move(pair).error();
   out.sparse.push_back(std::move(*pair));
   return Unit{};
 }
 
+Status check_names(std::span<const EncodedParameter> parameters) {
+  std::vector<std::string_view> names;
+  names.reserve(parameters.size());
+  for (const EncodedParameter& parameter : parameters) names.push_back(parameter.name);
+  std::ranges::stable_sort(names);
+  const auto twice = std::ranges::adjacent_find(names);
+  if (twice == names.end()) return Unit{};
+  return Error{Errc::kInvalid, fmt::format("parameter '{}' occurs twice", *twice)};
+}
+
 }  // namespace
 
 Result<EncodedDelta> encode_delta(std::int64_t payload_version, std::int64_t base_version,
                                   std::span<const EncodedParameter> parameters) {
+  AREAL_TRY(check_names(parameters));
   EncodedDelta out;
   out.entries.push_back({std::string(kHeaderName), DType::kI64, {}, {}});
   for (const EncodedParameter& parameter : parameters) AREAL_TRY(encode_parameter(parameter, out));
-  AREAL_TRY(NameIndex(out.entries).check());
   const auto words = encode_header({payload_version, base_version, static_cast<std::int64_t>(out.stats.sparse),
                                     static_cast<std::int64_t>(out.stats.dense)});
   out.entries.front().integers.assign(words.begin(), words.end());
@@ -173,6 +216,7 @@ Result<DecodedDelta> decode_delta(std::span<const PayloadEntry> entries) {
   AREAL_TRY(index.check());
   const PayloadEntry* first = index.find(kHeaderName);
   if (first == nullptr) return Error{Errc::kCorrupt, "a delta without header"};
+  AREAL_TRY(check_integers(*first, DType::kI64));
   Result<DeltaHeader> header = decode_header(first->integers);
   if (!header) return std::move(header).error();
   DecodedDelta out{*header, {}, {}};

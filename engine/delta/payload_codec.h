@@ -50,8 +50,9 @@ struct EncodedDelta {
   EncodeStats stats;
 };
 
-// Refuses reserved names and change sets that do not fit: another dtype than bool, int32 or int64, a mask of another
-// length, indices outside the parameter or twice.
+// Refuses reserved names, names that occur twice, bits that do not fit their dtype, dtypes of more than 4 bytes, and
+// change sets that do not fit: another dtype than bool, int32 or int64, a mask of another length, indices outside the
+// parameter or twice.
 Result<EncodedDelta> encode_delta(std::int64_t payload_version, std::int64_t base_version,
                                   std::span<const EncodedParameter> parameters);
 
@@ -67,7 +68,9 @@ struct DecodedDelta {
 };
 
 // Entries may come in any order. Refuses a payload without header or with a bad one, indices without values and values
-// without indices, pairs of unequal length, names that occur twice, and other numbers of entries than the header says.
+// without indices, pairs of unequal length, names that occur twice or are both sparse and dense, entries with both
+// integers and bits, bits that do not fit their dtype, dtypes of more than 4 bytes, and other numbers of entries than
+// the header says.
 Result<DecodedDelta> decode_delta(std::span<const PayloadEntry> entries);
 
 }  // namespace areal::delta

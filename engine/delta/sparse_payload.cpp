@@ -243,6 +243,13 @@ Result<SparsePatch> merge_patches(const SparsePatchView& first, const SparsePatc
   return merged;
 }
 
+bool fits_dtype(DType dtype, std::span<const std::uint32_t> words) {
+  const std::uint32_t bytes = size_of(dtype);
+  if (bytes > sizeof(std::uint32_t)) return false;
+  const std::uint64_t end = std::uint64_t{1} << (8 * bytes);
+  return std::ranges::all_of(words, [end](std::uint32_t bits) { return bits < end; });
+}
+
 Status check_patch(const SparsePatchView& patch, DType dtype, std::uint64_t elements) {
   if (patch.dtype != dtype) {
     return Error{Errc::kInvalid, fmt::format("a patch of {} for a target of {}", to_text(patch.dtype), to_text(dtype))};
@@ -255,9 +262,8 @@ Status check_patch(const SparsePatchView& patch, DType dtype, std::uint64_t elem
       return Error{Errc::kInvalid, fmt::format("index {} of a target of {} elements", index, elements)};
     }
   }
-  const bool is_half = size_of(dtype) == sizeof(std::uint16_t);
-  if (is_half && std::ranges::any_of(patch.values, [](std::uint32_t bits) { return bits > 0xFFFF; })) {
-    return Error{Errc::kInvalid, fmt::format("a value with more than the 16 bits of {}", to_text(dtype))};
+  if (!fits_dtype(dtype, patch.values)) {
+    return Error{Errc::kInvalid, fmt::format("a value that is no {} in a 32-bit word", to_text(dtype))};
   }
   if (!are_unique(patch.indices)) return Error{Errc::kInvalid, "an index occurs twice in one patch"};
   return Unit{};

@@ -102,6 +102,9 @@ struct TargetPlace {
   std::vector<std::uint64_t> stride;  // As many as extent.
 };
 
+// Whether every word holds one element of `dtype`: it has at most 4 bytes, and bits beyond its own are 0.
+bool fits_dtype(DType dtype, std::span<const std::uint32_t> words);
+
 // Refuses another dtype than `dtype`, values that do not fit it, unequal lengths, an index outside `elements` and one
 // that occurs twice (INV-DELTA-IDX).
 Status check_patch(const SparsePatchView& patch, DType dtype, std::uint64_t elements);

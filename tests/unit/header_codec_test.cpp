@@ -202,6 +202,29 @@ TEST(PayloadCodec, ChangesThatDoNotFitAreRefused) {
   EXPECT_TRUE(refused({DType::kF32, {}, {}, {}}));
 }
 
+// Bits that a dtype has not, dtypes that 32-bit words cannot hold, and one name for two parameters.
+TEST(PayloadCodec, ParametersThatDoNotFitAreRefused) {
+  const Words words{1, 2, 0x10003, 4};
+  const std::vector<std::uint16_t> halves{1, 2, 3, 4};
+  const auto encodes = [](const std::vector<EncodedParameter>& parameters) {
+    return encode_delta(1, 0, parameters).has_value();
+  };
+  EXPECT_TRUE(encodes({{"w", {DType::kF32, {}, words}, std::nullopt}, {"x", {DType::kF32, {}, words}, std::nullopt}}));
+  EXPECT_TRUE(encodes({{"w", {DType::kBf16, halves, {}}, std::nullopt}}));
+  EXPECT_FALSE(encodes({{"w", {DType::kBf16, {}, words}, std::nullopt}}));
+  EXPECT_FALSE(encodes({{"w", {DType::kF32, halves, {}}, std::nullopt}}));
+  EXPECT_FALSE(encodes({{"w", {DType::kF64, {}, words}, std::nullopt}}));
+  // Twice, although one of them is sparse and the other dense, or has no entry at all.
+  const Words many(64, 5);
+  const std::vector<std::int32_t> one{1};
+  const EncodedParameter sparse{"w", {DType::kF32, {}, many}, change_indices(one)};
+  const EncodedParameter dense{"w", {DType::kF32, {}, many}, std::nullopt};
+  const EncodedParameter clear{"w", {DType::kF32, {}, many}, change_indices(std::span<const std::int32_t>())};
+  EXPECT_TRUE(encodes({sparse}));
+  EXPECT_FALSE(encodes({sparse, dense}));
+  EXPECT_FALSE(encodes({sparse, clear}));
+}
+
 EncodedDelta one_of_each() {
   std::vector<NamedTensor> sender{tensor("a", 100), tensor("b", 4), tensor("c", 4)};
   SnapshotEncoder encoder;
@@ -238,6 +261,30 @@ TEST(PayloadCodec, BrokenPayloadsAreRefused) {
   EXPECT_EQ(reason({whole[3], whole[2], whole[1], whole[0]}), "accepted");  // Entries are found by name.
 }
 
+// What no sender writes, and a receiver would otherwise take for something else.
+TEST(PayloadCodec, EntriesOfOtherKindsAreRefused) {
+  const std::vector<PayloadEntry> whole = one_of_each().entries;  // Header, a's indices, a's values, b.
+  const auto refused = [&whole](std::size_t place, const auto& change) {
+    std::vector<PayloadEntry> changed = whole;
+    change(changed[place]);
+    return !decode_delta(changed);
+  };
+  EXPECT_TRUE(refused(0, [](PayloadEntry& header) { header.dtype = DType::kBf16; }));
+  EXPECT_TRUE(refused(0, [](PayloadEntry& header) { header.bits = {1}; }));
+  EXPECT_TRUE(refused(1, [](PayloadEntry& indices) { indices.dtype = DType::kI64; }));
+  EXPECT_TRUE(refused(1, [](PayloadEntry& indices) { indices.bits = {1}; }));
+  for (const std::size_t place : {2U, 3U}) {
+    EXPECT_TRUE(refused(place, [](PayloadEntry& values) { values.integers = {1}; }));
+    EXPECT_TRUE(refused(place, [](PayloadEntry& values) { values.dtype = DType::kF64; }));
+    EXPECT_TRUE(refused(place, [](PayloadEntry& values) {
+      values.dtype = DType::kBf16;
+      values.bits[0] = 0x10000;
+    }));
+  }
+  // One tensor as indices with values and as a whole.
+  EXPECT_TRUE(refused(3, [](PayloadEntry& dense) { dense.name = "a"; }));
+}
+
 TEST(BaseTensorsTest, TakesADeltaWholeOrNotAtAll) {
   const std::vector<NamedTensor> start{tensor("a", 100), tensor("b", 4), tensor("c", 4)};
   const EncodedDelta delta = one_of_each();
@@ -254,6 +301,11 @@ TEST(BaseTensorsTest, TakesADeltaWholeOrNotAtAll) {
   EXPECT_TRUE(refused(BaseTensors({start[1], start[2]}, 0), "absent from base"));
   EXPECT_TRUE(refused(BaseTensors({tensor("a", 3), start[1]}, 0), "index 3"));
   EXPECT_TRUE(refused(BaseTensors({start[0], tensor("b", 5)}, 0), "dense 'b'"));
+  // The second of two sparse entries is of a tensor that no patch fits.
+  DecodedDelta two{{1, 0, 2, 0}, {decoded->sparse[0], {"d", {DType::kF64, {0}, {9}}}}, {}};
+  BaseTensors with_doubles({start[0], {"d", DType::kF64, {7, 7}}}, 0);
+  EXPECT_FALSE(with_doubles.apply(two));
+  EXPECT_EQ(with_doubles.find("a")->bits, start[0].bits);
   BaseTensors base(start, 0);
   EXPECT_EQ(*base.apply(*decoded), (Reconstructed{1, 1, 1}));
   EXPECT_EQ(base.find("a")->bits[3], 900U);

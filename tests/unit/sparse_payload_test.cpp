@@ -238,6 +238,11 @@ TEST(SparseApply, WrongPatchesChangeNothing) {
   EXPECT_TRUE(refused(DType::kF32, {0}, {9}));
   std::vector<std::uint16_t> halves(4, 0);
   EXPECT_FALSE(apply_patch({DType::kF32, Indices{0}, Words{9}}, DType::kF32, std::span(halves)));
+  // A 32-bit word is no element of 8 bytes, wherever it would land.
+  EXPECT_FALSE(apply_patch({DType::kF64, Indices{0}, Words{9}}, DType::kF64, std::span(target)));
+  EXPECT_FALSE(apply_patch({DType::kF64, Indices{0}, Words{9}}, DType::kF64, std::span(target), {0, {2}, {2}}));
+  EXPECT_FALSE(apply_patch({DType::kU8, Indices{0}, Words{0x100}}, DType::kU8, std::span(target)));
+  EXPECT_EQ(target, (Words{1, 2, 3, 4}));
 }
 
 // Indices address the whole live shard, not the slice that the operation covers.
