@@ -137,8 +137,32 @@ TEST(ShardDetect, WhatDoesNotFitIsRefused) {
   slices.push_back(first);
   slices.back().owner = 1 - first.owner;
   EXPECT_FALSE(route_changes(world.layout, slices, state, {}).has_value());
+  OwnerSlice nobodys = first;
+  nobodys.owner = 2;
+  EXPECT_FALSE(route_changes(world.layout, std::span(&nobodys, 1), state, {}).has_value());
   // More tensor ranks than query groups: pieces would share a group.
   EXPECT_EQ(megatron_core_layout(small_model(false), {.tp = 8}).error().code, Errc::kUnsupported);
+}
+
+// Positions are looked up as they stand, so a list that does not ascend could leave the range before its last entry.
+TEST(ShardDetect, PositionsThatDoNotAscendAreRefused) {
+  const auto world = TrainedWorld::make(small_model(false), {.dp = 2}, nullptr, {.tp = 2}).value();
+  std::vector<OwnerSlice> slices = world.slices();
+  const OwnerSlice first = slices.front();
+  std::erase_if(slices,
+                [&](const OwnerSlice& slice) { return slice.core != first.core || slice.owner != first.owner; });
+  const std::uint64_t owned = world.layout.tensors[first.core].owned(first.owner).size();
+  const std::vector<std::uint32_t> visible(owned, 0);
+  const auto route = [&](const std::vector<std::uint64_t>& changed) {
+    return route_changes(world.layout, slices, {{}, {}, {}, visible}, changed);
+  };
+  EXPECT_TRUE(route({0, 1, owned - 1}).has_value());
+  for (const std::vector<std::uint64_t>& changed :
+       {std::vector<std::uint64_t>{owned, 0}, {1, 0}, {2, 2}, {0, owned + 1000, 1}}) {
+    const auto patches = route(changed);
+    ASSERT_FALSE(patches.has_value());
+    EXPECT_EQ(patches.error().code, Errc::kInvalid);
+  }
 }
 
 // GAP-10: indices are int32 on the wire.

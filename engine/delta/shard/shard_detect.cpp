@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -77,10 +79,27 @@ Status check_slices(const CoreLayout& layout, std::span<const OwnerSlice> slices
     if (slice.core >= layout.tensors.size() || slice.part >= layout.tensors[slice.core].parts.size()) {
       return Error{Errc::kInvalid, fmt::format("a slice of part {} of core tensor {}", slice.part, slice.core)};
     }
+    const CoreTensor& tensor = layout.tensors[slice.core];
+    if (slice.piece >= tensor.ranks.tensor_pieces || slice.owner >= tensor.owners()) {
+      return Error{Errc::kInvalid,
+                   fmt::format("{} has no owner {} of piece {}", tensor.name, slice.owner, slice.piece)};
+    }
     if (!is_castable(state.storage, slice.wire)) {
       return Error{Errc::kUnsupported,
                    fmt::format("no cast from {} to {}", to_text(state.storage), to_text(slice.wire))};
     }
+  }
+  return Unit{};
+}
+
+Status check_positions(std::span<const std::uint64_t> changed, std::uint64_t elements) {
+  const auto does_not_ascend = [](std::uint64_t a, std::uint64_t b) { return a >= b; };
+  const auto fall = std::ranges::adjacent_find(changed, does_not_ascend);
+  if (fall != changed.end()) {
+    return Error{Errc::kInvalid, fmt::format("position {} before {}: they must ascend", *fall, *std::next(fall))};
+  }
+  if (!changed.empty() && changed.back() >= elements) {
+    return Error{Errc::kInvalid, fmt::format("position {} of an owned range of {}", changed.back(), elements)};
   }
   return Unit{};
 }
@@ -100,6 +119,9 @@ DeltaTraffic traffic_of(const CoreTensor& tensor, std::span<const SparsePatch> p
 
 std::vector<std::uint64_t> changed_elements(const OwnedState& state, const ShardRule& rule) {
   if (state.storage != DType::kBf16 && state.storage != DType::kF32) return all_elements(state);
+  AREAL_CHECK(state.exp_avg.size() == state.weights.size());
+  AREAL_CHECK(state.exp_avg_sq.size() == state.weights.size());
+  AREAL_CHECK(state.visible.size() == state.weights.size());
   std::vector<std::uint64_t> changed;
   for (std::size_t i = 0; i < state.weights.size(); ++i) {
     if (rule.is_proven ? changed_by_proof(state, i, rule) : changed_by_margin(state, i, rule)) changed.push_back(i);
@@ -121,7 +143,8 @@ Result<std::vector<SparsePatch>> route_changes(const CoreLayout& layout, std::sp
   AREAL_TRY(check_slices(layout, slices, state));
   const CoreTensor& tensor = layout.tensors[slices.front().core];
   const FlatRange owned = tensor.owned(slices.front().owner);
-  if (state.visible.size() != owned.size() || (!changed.empty() && changed.back() >= owned.size())) {
+  AREAL_TRY(check_positions(changed, owned.size()));
+  if (state.visible.size() != owned.size()) {
     return Error{Errc::kInvalid,
                  fmt::format("state of {} elements for an owned range of {}", state.visible.size(), owned.size())};
   }

@@ -48,8 +48,9 @@ std::vector<std::uint64_t> changed_elements(const OwnedState& state, const Shard
 std::vector<std::uint64_t> all_elements(const OwnedState& state);
 
 // Takes what changed into the slices of one core tensor's owned range: one patch for each slice, indices ascending, in
-// the rollout's shard. `changed` are positions in the owned range. Refuses slices of another tensor, piece or owner,
-// positions outside of what is owned, and casts other than between bf16 and fp32.
+// the rollout's shard. `changed` are ascending positions in the owned range. Refuses slices of more than one owned
+// range or of none that the layout has, positions that do not ascend or are outside of what is owned, and casts other
+// than between bf16 and fp32.
 Result<std::vector<SparsePatch>> route_changes(const CoreLayout& layout, std::span<const OwnerSlice> slices,
                                                const OwnedState& state, std::span<const std::uint64_t> changed);
 
