@@ -144,6 +144,34 @@ TEST(ShardDetect, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(megatron_core_layout(small_model(false), {.tp = 8}).error().code, Errc::kUnsupported);
 }
 
+// Rows that only the engine has would never be sent; so it is with aliases, and with other numbers of dimensions.
+TEST(ShardDetect, TensorsOfAnotherSizeAreRefused) {
+  const CoreLayout layout = megatron_core_layout(small_model(true), {.dp = 2}).value();
+  const proto::GridSet fitting = proto::inference_grids(small_model(true), {.tp = 2, .pp = 2}).value();
+  const auto slices_to = [&layout](const proto::GridSet& infer) {
+    return owner_slices(layout, infer, {.world = {4, 2, 1}}, proto::RenamePolicy{});
+  };
+  const auto grid_in = [](proto::GridSet& infer, std::string_view name) -> proto::ParameterGrid& {
+    return *std::ranges::find(infer.parameters, name, [&infer](const proto::ParameterGrid& grid) -> std::string_view {
+      return (*infer.names)[grid.name];
+    });
+  };
+  EXPECT_TRUE(slices_to(fitting).has_value());
+  for (const std::string_view name : {"model.embed_tokens.weight", "lm_head.weight"}) {
+    proto::GridSet taller = fitting;
+    grid_in(taller, name).shape.extent[0] += 2;
+    proto::GridSet deeper = fitting;
+    grid_in(deeper, name).shape.rank = 3;
+    grid_in(deeper, name).shape.extent[2] = 1;
+    for (const proto::GridSet& infer : {taller, deeper}) {
+      const auto slices = slices_to(infer);
+      ASSERT_FALSE(slices.has_value()) << name;
+      EXPECT_EQ(slices.error().code, Errc::kInvalid);
+      EXPECT_TRUE(slices.error().detail.find(name) != std::string::npos) << slices.error().detail;
+    }
+  }
+}
+
 // Positions are looked up as they stand, so a list that does not ascend could leave the range before its last entry.
 TEST(ShardDetect, PositionsThatDoNotAscendAreRefused) {
   const auto world = TrainedWorld::make(small_model(false), {.dp = 2}, nullptr, {.tp = 2}).value();

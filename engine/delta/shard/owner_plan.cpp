@@ -32,13 +32,12 @@ class SliceFinder {
   SliceFinder(const CoreLayout& layout, const GridSet& infer, const OwnerOptions& options)
       : layout_(layout), infer_(infer), options_(options), world_(options.world) {}
 
-  // `source` is the target itself, or what an alias stands for.
-  void find(std::uint32_t core, std::uint32_t part, std::uint32_t target, const ParameterGrid* source) {
+  void find(std::uint32_t core, std::uint32_t part, const proto::MatchedName& match) {
     core_ = core;
     part_ = part;
-    target_ = target;
-    source_ = source;
-    const ParameterGrid& receiver = infer_.parameters[target];
+    target_ = match.infer;
+    source_ = match.stands_for ? &infer_.parameters[*match.stands_for] : nullptr;
+    const ParameterGrid& receiver = infer_.parameters[target_];
     const CoreTensor& tensor = layout_.tensors[core];
     const std::uint32_t senders = tensor.ranks.replicas();
     for (std::uint32_t engine = 0; engine < world_.engines; ++engine) {
@@ -133,7 +132,7 @@ class SliceFinder {
   std::uint32_t core_ = 0;
   std::uint32_t part_ = 0;
   std::uint32_t target_ = 0;
-  const ParameterGrid* source_ = nullptr;
+  const ParameterGrid* source_ = nullptr;  // What the target is an alias of.
   std::vector<OwnerSlice> slices_;
 };
 
@@ -153,20 +152,20 @@ Status check_sizes(const CoreLayout& layout, const GridSet& infer, const proto::
 }
 
 // The engines' parameters that each training parameter goes to: its own name, and aliases of that.
-Result<std::vector<std::vector<std::uint32_t>>> targets_of(const CoreLayout& layout, const GridSet& infer,
-                                                           const proto::NamePolicy& policy) {
-  std::vector<std::string_view> ours;
-  for (const config::Parameter& parameter : layout.model.parameters) ours.push_back(layout.model.name_of(parameter));
-  Result<std::vector<proto::MatchedName>> matched = proto::match_names(ours, proto::names_of(infer), policy, false);
+Result<std::vector<std::vector<proto::MatchedName>>> targets_of(const CoreLayout& layout, const GridSet& infer,
+                                                                const proto::NamePolicy& policy) {
+  const std::vector<config::Parameter>& ours = layout.model.parameters;
+  std::vector<std::string_view> names;
+  for (const config::Parameter& parameter : ours) names.push_back(layout.model.name_of(parameter));
+  Result<std::vector<proto::MatchedName>> matched = proto::match_names(names, proto::names_of(infer), policy, false);
   if (!matched) return std::move(matched).error();
-  std::vector<std::vector<std::uint32_t>> targets(ours.size());
-  for (const proto::MatchedName& match : *matched) targets[match.train].push_back(match.infer);
-  for (const config::Alias& alias : layout.model.aliases) {
-    const config::Parameter* source = layout.model.find(alias.source);
-    const auto place = std::ranges::find(infer.parameters, alias.name, &ParameterGrid::name);
-    if (source == nullptr || place == infer.parameters.end()) continue;
-    targets[static_cast<std::size_t>(source - layout.model.parameters.data())].push_back(
-        static_cast<std::uint32_t>(place - infer.parameters.begin()));
+  std::vector<std::vector<proto::MatchedName>> targets(ours.size());
+  for (const proto::MatchedName& match : proto::with_aliases(std::move(*matched), infer, layout.model.aliases)) {
+    const ParameterGrid& receiver = infer.parameters[match.infer];
+    if (!(ours[match.train].shape == receiver.shape)) {
+      return Error{Errc::kInvalid, fmt::format("{} is of another size on either side", (*infer.names)[receiver.name])};
+    }
+    targets[match.train].push_back(match);
   }
   return targets;
 }
@@ -176,14 +175,13 @@ Result<std::vector<std::vector<std::uint32_t>>> targets_of(const CoreLayout& lay
 Result<std::vector<OwnerSlice>> owner_slices(const CoreLayout& layout, const GridSet& infer,
                                              const OwnerOptions& options, const proto::NamePolicy& policy) {
   AREAL_TRY(check_sizes(layout, infer, options.world));
-  Result<std::vector<std::vector<std::uint32_t>>> targets = targets_of(layout, infer, policy);
+  Result<std::vector<std::vector<proto::MatchedName>>> targets = targets_of(layout, infer, policy);
   if (!targets) return std::move(targets).error();
   SliceFinder finder(layout, infer, options);
   for (std::uint32_t core = 0; core < layout.tensors.size(); ++core) {
     for (std::uint32_t part = 0; part < layout.tensors[core].parts.size(); ++part) {
-      const std::vector<std::uint32_t>& to = (*targets)[layout.tensors[core].parts[part].parameter];
-      for (std::size_t i = 0; i < to.size(); ++i) {
-        finder.find(core, part, to[i], i == 0 ? nullptr : &infer.parameters[to[0]]);
+      for (const proto::MatchedName& match : (*targets)[layout.tensors[core].parts[part].parameter]) {
+        finder.find(core, part, match);
       }
     }
   }

@@ -43,8 +43,9 @@ struct OwnerOptions {
   std::optional<std::uint32_t> only_rank = std::nullopt;  // Keep only what this transfer rank sends or receives.
 };
 
-// `infer` is one engine. Refuses what a transfer plan of the same names refuses, layouts larger than the world, and
-// rollout shards of 2^31 elements and more, whose indices do not fit the wire (GAP-10).
+// `infer` is one engine. Refuses what a transfer plan of the same names refuses, among it tensors that are not of one
+// size on both sides, layouts larger than the world, and rollout shards of 2^31 elements and more, whose indices do not
+// fit the wire (GAP-10).
 Result<std::vector<OwnerSlice>> owner_slices(const CoreLayout& layout, const proto::GridSet& infer,
                                              const OwnerOptions& options, const proto::NamePolicy& policy);
 
