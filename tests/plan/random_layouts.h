@@ -2,7 +2,7 @@
 #pragma once
 #include <rapidcheck/gtest.h>
 
-#include "tests/unit/plan_fixtures.h"
+#include "tests/plan/plan_fixtures.h"
 
 namespace areal::proto {
 

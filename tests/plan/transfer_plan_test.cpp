@@ -5,7 +5,7 @@
 
 #include "engine/proto/overlap.h"
 #include "engine/proto/plan_digest.h"
-#include "tests/unit/plan_fixtures.h"
+#include "tests/plan/plan_fixtures.h"
 
 namespace areal::proto {
 namespace {
