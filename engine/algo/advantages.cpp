@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "engine/algo/behaviour_logprobs.h"
 #include "engine/algo/gae.h"
@@ -12,6 +14,19 @@
 namespace areal::algo {
 
 namespace {
+
+// A NaN would turn every advantage into one, and pass each comparison on its way there.
+Status check_numbers(const AdvantageConfig& config) {
+  const std::pair<const char*, double> numbers[] = {{"reward_bias", config.reward_bias},
+                                                    {"reward_scaling", config.reward_scaling},
+                                                    {"kl_ctl", config.kl_ctl},
+                                                    {"discount", config.discount}};
+  for (const auto& [name, value] : numbers) {
+    if (!std::isfinite(value)) return Error{Errc::kInvalid, fmt::format("{} must be finite, got {}", name, value)};
+  }
+  if (config.reward_clip >= 0) return Unit{};
+  return Error{Errc::kInvalid, fmt::format("reward_clip must be at least 0, got {}", config.reward_clip)};
+}
 
 class Preparation {
  public:
@@ -53,11 +68,12 @@ class Preparation {
   [[nodiscard]] bool takes_proximal() const { return !config_.is_decoupled && config_.is_recomputed; }
 
   [[nodiscard]] Status check() const {
+    AREAL_TRY(check_numbers(config_));
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       if (rows_.length(row) == 0) return Error{Errc::kInvalid, fmt::format("row {} has no elements", row)};
     }
     AREAL_TRY(check_prompts(rows_, input_.trained));
-    if (config_.kl_ctl > 0 && !input_.reference && !config_.kl_without_reference) {
+    if (config_.kl_ctl != 0 && !input_.reference && !config_.kl_without_reference) {
       return Error{Errc::kInvalid, fmt::format("kl_ctl {} without a reference policy: set it to 0", config_.kl_ctl)};
     }
     if (takes_proximal() && !input_.proximal) return Error{Errc::kInvalid, "recomputed log-probabilities are missing"};

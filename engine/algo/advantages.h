@@ -17,9 +17,9 @@
 //
 // A cut off row bootstraps from its value at element len - 1. Which rows are cut off is to come from why generation
 // stopped. The reference takes any row that fills the batch's width for one, so that the answer depends on what else is
-// in the batch; NoEos::kWidth is that. Without a reference policy a kl_ctl above 0 is refused: the reference's answer,
-// a divergence from log-probabilities of 0, is a bonus on unlikely tokens; kl_without_reference is that. Statistics of
-// the batch are those of this call; with several ranks leave that normalization out and use normalize().
+// in the batch; NoEos::kWidth is that. Without a reference policy a kl_ctl other than 0 is refused: the reference's
+// answer, a divergence from log-probabilities of 0, is a bonus on unlikely tokens; kl_without_reference is that.
+// Statistics of the batch are those of this call; with several ranks leave that normalization out and use normalize().
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -87,9 +87,10 @@ struct Advantages {
   std::vector<std::uint8_t> is_cut_off;  // One for each row.
 };
 
-// kInvalid: a row without elements; a first token that is trained; kl_ctl above 0 without a reference; recomputed
-// without `proximal`; kStopReason without `is_cut_off`; turns without turn ids; λ that is not finite; what
-// lambdas(), normalize() and gae_by_turn() refuse. REQUIRES: all sizes fit.
+// kInvalid: a row without elements; a first token that is trained; kl_ctl other than 0 without a reference; recomputed
+// without `proximal`; kStopReason without `is_cut_off`; turns without turn ids; λ, discount, bias, scaling or kl_ctl
+// that is not finite; a reward_clip that is not at least 0; what lambdas(), normalize() and gae_by_turn() refuse.
+// REQUIRES: all sizes fit.
 Result<Advantages> prepare_advantages(const AdvantageConfig& config, const AdvantageInput& input);
 
 }  // namespace areal::algo

@@ -59,8 +59,10 @@ TEST(Advantages, OutcomeStandsWhereTheLastTokenIsPredicted) {
 // A divergence from log-probabilities of 0 is a bonus on unlikely tokens: refused, unless asked for.
 TEST(Advantages, NoDivergenceWithoutAReference) {
   Batch batch = plain({5}, 6);
-  batch.config.kl_ctl = 0.1;
-  EXPECT_FALSE(batch.run());
+  for (const double kl_ctl : {-0.1, std::nan(""), 0.1}) {
+    batch.config.kl_ctl = kl_ctl;
+    EXPECT_FALSE(batch.run()) << kl_ctl;
+  }
   batch.config.kl_without_reference = true;
   const auto bonus = batch.run().value();
   EXPECT_GT(bonus.advantages[0], 1.1F);
@@ -230,6 +232,26 @@ TEST(Advantages, RefusesWhatIsMissing) {
   EXPECT_FALSE(groups.run());
   groups.group_sizes = {1, 2};
   EXPECT_TRUE(groups.run());
+}
+
+// Each would come out as advantages that are NaN, or clipped between bounds the wrong way around.
+TEST(Advantages, RefusesNumbersThatAreNone) {
+  for (const double bad : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+    for (double AdvantageConfig::* const field : {&AdvantageConfig::reward_bias, &AdvantageConfig::reward_scaling,
+                                                  &AdvantageConfig::kl_ctl, &AdvantageConfig::discount}) {
+      Batch batch = plain({3}, 4);
+      batch.reference.assign(4, -1);
+      batch.config.*field = bad;
+      EXPECT_FALSE(batch.run()) << bad;
+    }
+  }
+  Batch batch = plain({3}, 4);
+  for (const double clip : {std::nan(""), -5.0}) {
+    batch.config.reward_clip = clip;
+    EXPECT_FALSE(batch.run()) << clip;
+  }
+  batch.config.reward_clip = HUGE_VAL;  // No clip.
+  EXPECT_EQ(batch.run().value().advantages[0], 1);
 }
 
 // An online example: one sample, no normalization; the sign of the outcome must survive bias and scale.
