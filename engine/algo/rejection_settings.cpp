@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace areal::algo {
 
 std::optional<RejectionLevel> rejection_level_from(std::string_view name) {
@@ -35,6 +37,7 @@ std::optional<RejectionAggregate> rejection_aggregate_from(std::string_view name
 Result<RejectionSettings> checked(const RejectionSettings& settings) {
   const auto refuse = [](std::string why) { return Error{Errc::kInvalid, std::move(why)}; };
   const bool is_ratio = settings.metric == RejectionMetric::kRatio;
+  if (std::isnan(settings.upper)) return refuse("upper is no number");
   // `not (a <= b)` refuses a NaN too.
   if (settings.lower && !(*settings.lower <= settings.upper)) {
     return refuse(fmt::format("lower {} is above upper {}", *settings.lower, settings.upper));

@@ -155,7 +155,16 @@ TEST(RejectionSettings, RefusesWhatCannotBeMeant) {
   EXPECT_FALSE(checked(masking(2.0, 3.0)));
   EXPECT_FALSE(checked(masking(2.0, 0.0)));
   EXPECT_FALSE(checked(masking(2.0, -0.1)));
-  EXPECT_FALSE(checked(masking(std::nan(""))));
+  // Nothing lies within a NaN, whatever the metric: every token would be dropped.
+  for (const auto metric :
+       {RejectionMetric::kRatio, RejectionMetric::kK1, RejectionMetric::kK2, RejectionMetric::kK3}) {
+    RejectionSettings settings = masking(std::nan(""));
+    settings.metric = metric;
+    EXPECT_FALSE(checked(settings));
+    settings = masking(5, std::nan(""));
+    settings.metric = metric;
+    EXPECT_FALSE(checked(settings));
+  }
   RejectionSettings k2 = masking(0.0);
   k2.metric = RejectionMetric::kK2;
   EXPECT_FALSE(checked(k2));
