@@ -18,7 +18,11 @@ Result<WarmupSteps> warmup_steps(std::optional<std::int64_t> steps, double propo
   if (!(proportion >= 0)) {
     return Error{Errc::kInvalid, fmt::format("warmup_steps_proportion must be non-negative, got {}", proportion)};
   }
-  return WarmupSteps{static_cast<std::int64_t>(proportion * static_cast<double>(total)), false};
+  const double share = proportion * static_cast<double>(total);
+  if (!(share >= 0 && share < 0x1p63)) {
+    return Error{Errc::kInvalid, fmt::format("{} of {} steps is no number of warmup steps", proportion, total)};
+  }
+  return WarmupSteps{static_cast<std::int64_t>(share), false};
 }
 
 std::int64_t total_train_steps(std::int64_t epochs, std::int64_t dataset_size, std::int64_t batch) {
@@ -44,7 +48,12 @@ Result<LrSchedule> LrSchedule::create(const LrSettings& settings) {
                    fmt::format("{} warmup steps must be less than {} steps", settings.warmup, settings.total)};
     }
   }
-  if (settings.shape == LrShape::kCosine && !(settings.min_ratio >= 0 && settings.min_ratio <= 1)) {
+  if (!std::isfinite(settings.base) || settings.base < 0) {
+    return Error{Errc::kInvalid, fmt::format("a learning rate of {}", settings.base)};
+  }
+  const bool reads_ratio =
+      settings.shape == LrShape::kCosine || (settings.shape == LrShape::kLinear && settings.form == LrForm::kAbsolute);
+  if (reads_ratio && !(settings.min_ratio >= 0 && settings.min_ratio <= 1)) {
     return Error{Errc::kInvalid, fmt::format("min_lr_ratio {} is not in [0, 1]", settings.min_ratio)};
   }
   return LrSchedule(settings);

@@ -28,7 +28,7 @@ struct WarmupSteps {
 };
 
 // `steps` if given, else the whole part of proportion * total. More than `total` is no error here.
-// kInvalid: what counts is below 0.
+// kInvalid: what counts is below 0, or the product is no number of steps.
 Result<WarmupSteps> warmup_steps(std::optional<std::int64_t> steps, double proportion, std::int64_t total);
 
 // epochs * whole batches of the data set. REQUIRES: batch > 0.
@@ -52,8 +52,8 @@ struct LrSettings {
 // The position in the schedule is all that a checkpoint has to keep: the rate follows from it and the settings.
 class LrSchedule {
  public:
-  // kInvalid: kAbsolute with total <= 0 or warmup >= total, so that this is known before an optimizer is made; cosine
-  // with a minimum ratio outside [0, 1]; warmup below 0.
+  // kInvalid: kAbsolute with total <= 0 or warmup >= total, so that this is known before an optimizer is made; a
+  // minimum ratio outside [0, 1] where it counts; warmup below 0; a base rate that is not finite and at least 0.
   static Result<LrSchedule> create(const LrSettings& settings);
 
   [[nodiscard]] double at(std::int64_t step) const;  // REQUIRES: step >= 0.

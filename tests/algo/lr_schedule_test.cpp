@@ -21,6 +21,13 @@ TEST(WarmupSteps, AbsoluteStepsWinOverAProportion) {
   EXPECT_FALSE(warmup_steps(-1, 0.001, 100));
   EXPECT_FALSE(warmup_steps(std::nullopt, -0.1, 100));
   EXPECT_FALSE(warmup_steps(std::nullopt, std::numeric_limits<double>::quiet_NaN(), 100));
+  // Beyond 64 bits there is no whole part.
+  for (const double share : {std::numeric_limits<double>::infinity(), 1e300}) {
+    EXPECT_FALSE(warmup_steps(std::nullopt, share, 100)) << share;
+  }
+  EXPECT_FALSE(warmup_steps(std::nullopt, std::numeric_limits<double>::infinity(), 0));
+  EXPECT_FALSE(warmup_steps(std::nullopt, 0.5, -100));
+  EXPECT_EQ(warmup_steps(std::nullopt, 0.1, 0).value().steps, 0);
   EXPECT_EQ(total_train_steps(3, 25, 8), 9);
 }
 
@@ -81,10 +88,20 @@ TEST(LrSchedule, RefusesWhatHasNoRate) {
   settings.total = 0;
   settings.warmup = 0;
   EXPECT_FALSE(LrSchedule::create(settings));
-  settings = cosine(LrForm::kMultiplier);
-  for (const double ratio : {-0.1, 1.5, std::numeric_limits<double>::quiet_NaN()}) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  for (const double ratio : {-0.1, 1.5, kNan}) {
+    settings = cosine(LrForm::kMultiplier);
     settings.min_ratio = ratio;
     EXPECT_FALSE(LrSchedule::create(settings)) << ratio;
+    settings.shape = LrShape::kLinear;  // Whose multiplier ends at 0.
+    EXPECT_TRUE(LrSchedule::create(settings)) << ratio;
+    settings.form = LrForm::kAbsolute;
+    EXPECT_FALSE(LrSchedule::create(settings)) << ratio;
+  }
+  for (const double base : {-1.0, kNan, std::numeric_limits<double>::infinity()}) {
+    settings = cosine(LrForm::kMultiplier);
+    settings.base = base;
+    EXPECT_FALSE(LrSchedule::create(settings)) << base;
   }
   EXPECT_FALSE(lr_shape_from("polynomial"));
 }
