@@ -42,6 +42,7 @@ Result<Groups> balanced_greedy(std::span<const std::int64_t> values, std::size_t
     return Error{Errc::kInvalid,
                  fmt::format("number of items ({}) must be >= K ({}), and K at least 1", values.size(), k)};
   }
+  AREAL_TRY(check_sums(values));
   const std::size_t more = values.size() % k;
   if (more != 0 && seats == Seats::kEqual) {
     return Error{Errc::kInvalid, fmt::format("{} items are not divisible by {}", values.size(), k)};
@@ -53,6 +54,7 @@ Result<Groups> balanced_greedy(std::span<const std::int64_t> values, std::size_t
 
 Result<BalancedBatches> balanced_batches(Lengths lengths, std::size_t per_batch) {
   if (per_batch == 0) return Error{Errc::kInvalid, "batches of no sequences"};
+  AREAL_TRY(check_sums(lengths));
   BalancedBatches result;
   if (lengths.empty()) return result;
   Groups groups = seat(lengths, std::vector<std::size_t>((lengths.size() + per_batch - 1) / per_batch, per_batch));

@@ -82,9 +82,11 @@ Result<std::vector<Run>> contiguous_partition(std::span<const std::int64_t> valu
   if (std::ranges::any_of(values, [](std::int64_t value) { return value < 0; })) {
     return Error{Errc::kInvalid, "a negative value"};
   }
+  AREAL_TRY(check_sums(values));
   const Cutter cutter(values, k, min_size);
+  if (cutter.total() == kNever) return Error{Errc::kInvalid, "the sum of all values is beyond what can be compared"};
   const auto parts = static_cast<std::int64_t>(k);
-  const std::int64_t mean_up = (cutter.total() + parts - 1) / parts;
+  const std::int64_t mean_up = cutter.total() / parts + (cutter.total() % parts == 0 ? 0 : 1);
   std::vector<Run> best;
   std::int64_t difference = kNever;
   for (const std::int64_t least : cutter.least_sums()) {

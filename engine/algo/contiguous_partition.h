@@ -14,7 +14,8 @@ namespace areal::algo {
 
 using Run = std::pair<std::size_t, std::size_t>;  // [first, second)
 
-// kInvalid: k or min_size is 0, a negative value, fewer values than k * min_size.
+// kInvalid: k or min_size is 0, a negative value, fewer values than k * min_size, a sum that does not stay below the
+// greatest 64-bit number.
 Result<std::vector<Run>> contiguous_partition(std::span<const std::int64_t> values, std::size_t k,
                                               std::size_t min_size = 1);
 

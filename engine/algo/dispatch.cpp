@@ -12,6 +12,7 @@ Result<Groups> dispatched(Lengths tokens, std::size_t ranks, std::size_t unit) {
   if (unit == 0 || tokens.size() % unit != 0) {
     return Error{Errc::kInvalid, fmt::format("{} items must be divisible by group_size {}", tokens.size(), unit)};
   }
+  AREAL_TRY(check_sums(tokens));
   std::vector<std::int64_t> weights(tokens.size() / unit, 0);
   for (std::size_t item = 0; item < tokens.size(); ++item) weights[item / unit] += tokens[item];
   auto units = balanced_greedy(weights, ranks, Seats::kRagged);

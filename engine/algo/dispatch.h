@@ -8,7 +8,8 @@
 namespace areal::algo {
 
 // For each rank the indices of its items; those of a unit stay together and in order. Every item is on one rank.
-// kInvalid: unit or ranks less than 1, items that are no multiple of unit, fewer units than ranks.
+// kInvalid: unit or ranks less than 1, items that are no multiple of unit, fewer units than ranks, a sum beyond
+// 64 bits.
 Result<Groups> dispatched(Lengths tokens, std::size_t ranks, std::size_t unit);
 
 }  // namespace areal::algo

@@ -159,6 +159,7 @@ Result<Groups> differencing_partition(Lengths lengths, std::size_t k, GroupSizes
   if (std::ranges::any_of(lengths, [](std::int64_t length) { return length < 0; })) {
     return Error{Errc::kInvalid, "a negative length"};
   }
+  AREAL_TRY(check_sums(lengths));
   const bool equal = sizes == GroupSizes::kEqual;
   if (equal && lengths.size() % k != 0) {
     return Error{Errc::kInvalid, fmt::format("{} lengths do not make {} groups of one size", lengths.size(), k)};
@@ -172,7 +173,8 @@ Result<Packed> differencing_pack(Lengths lengths, const PackLimits& limits, Grou
   const auto divisor = static_cast<std::size_t>(std::max<std::int64_t>(1, limits.divisor));
   std::int64_t total = 0;
   for (const std::int64_t length : lengths) total += length;
-  const std::int64_t needed = limits.capacity == 0 ? 0 : (total + limits.capacity - 1) / limits.capacity;
+  std::int64_t needed = 0;  // total / capacity, rounded up; the sum of both may be beyond 64 bits.
+  if (limits.capacity > 0) needed = total / limits.capacity + (total % limits.capacity == 0 ? 0 : 1);
   std::size_t k = std::max(*least, static_cast<std::size_t>(needed));
   k = std::min((k + divisor - 1) / divisor * divisor, lengths.size());
   auto groups = differencing_partition(lengths, k, sizes);

@@ -12,8 +12,8 @@ namespace areal::algo {
 
 enum class GroupSizes : std::uint8_t { kAny, kEqual };  // kEqual: as many items in each group.
 
-// Exactly `k` groups, empty ones at the end if there are fewer lengths. kInvalid: k is 0, a negative length, kEqual
-// without as many lengths as k divides.
+// Exactly `k` groups, empty ones at the end if there are fewer lengths. kInvalid: k is 0, a negative length, a
+// sum beyond 64 bits, kEqual without as many lengths as k divides.
 Result<Groups> differencing_partition(Lengths lengths, std::size_t k, GroupSizes sizes = GroupSizes::kAny);
 
 struct Packed {

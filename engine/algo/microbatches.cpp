@@ -69,7 +69,7 @@ Result<StepSchedule> step_schedule(std::span<const std::int64_t> counts, std::in
   std::int64_t greatest = 0;
   for (const std::int64_t own : counts) {
     if (own < 0) return Error{Errc::kInvalid, "a negative number of mini-batches"};
-    total += own;
+    if (__builtin_add_overflow(total, own, &total)) return Error{Errc::kInvalid, "mini-batches beyond 64 bits"};
     greatest = std::max(greatest, own);
   }
   if (total == 0 || wanted < 1) return Error{Errc::kInvalid, "no mini-batch to run"};
@@ -88,8 +88,14 @@ Result<std::int64_t> padded_count(std::int64_t items, std::int64_t ranks, std::i
   if (items < 0 || ranks < 1 || unit < 1) {
     return Error{Errc::kInvalid, fmt::format("{} items for {} ranks in units of {}", items, ranks, unit)};
   }
-  const std::int64_t step = ranks * unit;
-  return (items + step - 1) / step * step;
+  std::int64_t step = 0;
+  std::int64_t padded = 0;
+  if (__builtin_mul_overflow(ranks, unit, &step) ||
+      __builtin_mul_overflow(items / step + (items % step == 0 ? 0 : 1), step, &padded)) {
+    return Error{Errc::kInvalid,
+                 fmt::format("{} items for {} ranks in units of {}: beyond 64 bits", items, ranks, unit)};
+  }
+  return padded;
 }
 
 }  // namespace areal::algo

@@ -37,11 +37,11 @@ struct StepSchedule {
 
 // With counts c of all ranks: max(min(wanted, sum c), max c) steps; mini-batch i of rank r runs in step
 // (c_0 + … + c_{r-1} + i) mod steps. So every step has a real one somewhere, and no rank has two in one step.
-// kInvalid: no mini-batch at all, a negative number, fewer than one wanted.
+// kInvalid: no mini-batch at all, a negative number, a sum beyond 64 bits, fewer than one wanted.
 Result<StepSchedule> step_schedule(std::span<const std::int64_t> counts, std::int64_t wanted);
 
 // `items` with as many dummies as make a multiple of ranks * unit. kInvalid: a negative number of items; ranks or unit
-// less than 1.
+// less than 1; an answer beyond 64 bits.
 Result<std::int64_t> padded_count(std::int64_t items, std::int64_t ranks, std::int64_t unit);
 
 }  // namespace areal::algo

@@ -4,8 +4,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace areal::algo {
+
+Status check_sums(std::span<const std::int64_t> values) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  std::uint64_t sum = 0;  // Of magnitudes: at most kMost before, so that one more still fits.
+  for (const std::int64_t value : values) {
+    sum += value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
+    if (sum > kMost) return Error{Errc::kInvalid, "the sum of all lengths is beyond 64 bits"};
+  }
+  return Unit{};
+}
 
 Result<std::size_t> least_groups(Lengths lengths, const PackLimits& limits) {
   for (const std::int64_t length : lengths) {
@@ -15,6 +26,7 @@ Result<std::size_t> least_groups(Lengths lengths, const PackLimits& limits) {
                    fmt::format("a length of {} tokens is above the capacity of a group, {}", length, limits.capacity)};
     }
   }
+  AREAL_TRY(check_sums(lengths));
   const std::int64_t least = std::max({std::int64_t{1}, limits.min_groups, limits.divisor});
   if (static_cast<std::int64_t>(lengths.size()) < least) {
     return Error{Errc::kInvalid, fmt::format("{} lengths for at least {} groups", lengths.size(), least)};
@@ -51,7 +63,10 @@ PackingMetrics packing_metrics(Lengths lengths, const Groups& groups, std::int64
     squares += off * off;
   }
   metrics.deviation = std::sqrt(squares / count);
-  const std::int64_t room = capacity * static_cast<std::int64_t>(groups.size());
+  std::int64_t room = 0;
+  if (__builtin_mul_overflow(capacity, static_cast<std::int64_t>(groups.size()), &room)) {
+    room = std::numeric_limits<std::int64_t>::max();
+  }
   metrics.wasted = room - total;
   if (room > 0) metrics.utilization = static_cast<double>(total) / static_cast<double>(room);
   if (metrics.mean_load > 0) {

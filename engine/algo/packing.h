@@ -22,14 +22,19 @@ struct PackLimits {
   std::int64_t divisor = 1;     // The number of groups is to be a multiple of it; less than 1 counts as 1.
 };
 
+// kInvalid: the magnitudes do not add up within 64 bits, so that sums of groups or their differences might not either.
+// Every packer asks first.
+Status check_sums(std::span<const std::int64_t> values);
+
 // The least number of groups: the greater of min_groups and divisor. kInvalid: a negative length, a length above the
-// capacity, fewer lengths than that number.
+// capacity, fewer lengths than that number, lengths that check_sums() refuses.
 Result<std::size_t> least_groups(Lengths lengths, const PackLimits& limits);
 
 std::vector<std::int64_t> group_sums(Lengths lengths, const Groups& groups);
 
 // How even the groups are, in tokens. All zero without groups. `deviation` is that of a population; `utilization` and
-// `wasted` are of the room that all groups have; a ratio to a mean of 0 is 0.
+// `wasted` are of the room that all groups have, which ends at the greatest 64-bit number; a ratio to a mean of 0 is 0.
+// REQUIRES: lengths that check_sums() accepts.
 struct PackingMetrics {
   std::vector<std::int64_t> sums;
   std::int64_t max_load = 0;

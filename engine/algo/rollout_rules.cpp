@@ -17,8 +17,10 @@ Result<SubmitBudget> submit_budget(const SubmitState& state) {
 }
 
 Status check_batch_can_fill(const BatchNeeds& needs) {
-  const std::int64_t under_way = (needs.max_staleness + 1) * std::max<std::int64_t>(1, needs.consumer_batch);
-  if (under_way >= needs.trainer_batch) return Unit{};
+  std::int64_t under_way = 0;
+  const bool is_beyond = __builtin_add_overflow(needs.max_staleness, 1, &under_way) ||
+                         __builtin_mul_overflow(under_way, std::max<std::int64_t>(1, needs.consumer_batch), &under_way);
+  if (is_beyond ? needs.max_staleness > 0 : under_way >= needs.trainer_batch) return Unit{};
   return Error{Errc::kInvalid, fmt::format("a trainer batch of {} can never be full: (max staleness {} + 1) x consumer "
                                            "batch {} allow {} tasks at one version",
                                            needs.trainer_batch, needs.max_staleness, needs.consumer_batch, under_way)};

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "engine/algo/dispatch.h"
 #include "engine/algo/padding.h"
@@ -75,6 +76,7 @@ TEST(StepSchedule, NoStepIsEmptyAndNothingIsLost) {
   EXPECT_FALSE(step_schedule(std::vector<std::int64_t>{0, 0}, 2));
   EXPECT_FALSE(step_schedule(std::vector<std::int64_t>{1, -1}, 2));
   EXPECT_FALSE(step_schedule(std::vector<std::int64_t>{1}, 0));
+  EXPECT_FALSE(step_schedule(std::vector<std::int64_t>{std::numeric_limits<std::int64_t>::max(), 1}, 2));
 }
 
 TEST(Padding, TheLeastMultiple) {
@@ -83,6 +85,10 @@ TEST(Padding, TheLeastMultiple) {
   for (const auto& [items, ranks, unit, wanted] : cases) EXPECT_EQ(padded_count(items, ranks, unit).value(), wanted);
   EXPECT_FALSE(padded_count(-1, 2, 1));
   EXPECT_FALSE(padded_count(1, 0, 1));
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  EXPECT_FALSE(padded_count(1, kMost, 2));
+  EXPECT_FALSE(padded_count(kMost, 2, 1));
+  EXPECT_EQ(padded_count(kMost, kMost, 1).value(), kMost);
 }
 
 TEST(Dispatch, UnitsStayWholeAndEveryItemIsOnce) {

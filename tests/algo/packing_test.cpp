@@ -9,6 +9,7 @@
 
 #include "engine/algo/balanced_greedy.h"
 #include "engine/algo/contiguous_partition.h"
+#include "engine/algo/dispatch.h"
 #include "engine/algo/first_fit.h"
 #include "engine/algo/karmarkar_karp.h"
 #include "tests/algo/random_values.h"
@@ -103,6 +104,37 @@ TEST(Packers, RefuseWhatDoesNotFit) {
   EXPECT_FALSE(differencing_pack({}, {20, 1, 1}));
   EXPECT_FALSE(differencing_pack(negative, {20, 1, 1}));
   EXPECT_FALSE(differencing_partition(lengths, 0));
+}
+
+// Sums that wrap around would make the fullest group the emptiest.
+TEST(Packers, RefuseSumsBeyond64Bits) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const std::vector<std::int64_t> huge = {kMost, kMost, 5};
+  EXPECT_FALSE(first_fit_decreasing(huge, {kMost, 1, 1}));
+  EXPECT_FALSE(differencing_pack(huge, {kMost, 1, 1}));
+  EXPECT_FALSE(differencing_partition(huge, 2));
+  EXPECT_FALSE(balanced_greedy(huge, 2, Seats::kRagged));
+  EXPECT_FALSE(balanced_batches(huge, 2));
+  EXPECT_FALSE(contiguous_partition(huge, 2));
+  EXPECT_FALSE(contiguous_partition(std::vector<std::int64_t>{kMost, 0}, 1));
+  EXPECT_EQ(contiguous_partition(std::vector<std::int64_t>{kMost - 2, 1}, 2).value().size(), 2U);
+  EXPECT_FALSE(dispatched(huge, 1, 3));
+  EXPECT_FALSE(balanced_greedy(std::vector<std::int64_t>{kMost, -1}, 1, Seats::kEqual));
+  EXPECT_FALSE(balanced_batches(std::vector<std::int64_t>{-kMost - 1}, 1));
+  EXPECT_TRUE(balanced_greedy(std::vector<std::int64_t>{-kMost}, 1, Seats::kEqual));
+}
+
+// With no limit to speak of, groups are as few as they may be.
+TEST(Packers, AHugeCapacityMakesTheLeastGroups) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  for (const std::vector<std::int64_t>& lengths : {std::vector<std::int64_t>{1, 1}, {1, 2}, {30, 40, 50}}) {
+    for (const std::int64_t least : {1, 2}) {
+      const auto wanted = static_cast<std::size_t>(least);
+      EXPECT_EQ(first_fit_decreasing(lengths, {kMost, least, 1}).value().size(), wanted);
+      EXPECT_EQ(differencing_pack(lengths, {kMost, least, 1}).value().groups.size(), wanted);
+    }
+    EXPECT_GT(packing_metrics(lengths, {{0}, {1}}, kMost).wasted, kMost / 2);
+  }
 }
 
 // The method with all k sets written out, empty ones too, and with the moves of heapq.

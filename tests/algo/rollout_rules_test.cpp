@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace areal::algo {
 namespace {
 
@@ -21,6 +23,11 @@ TEST(BatchNeeds, ABatchThatCanNeverFillIsRefused) {
   EXPECT_FALSE(check_batch_can_fill({0, 2, 0}));
   EXPECT_TRUE(check_batch_can_fill({1, 8, 7}));
   EXPECT_TRUE(check_batch_can_fill({8, 8, 0}));
+  // A product beyond 64 bits is more than any batch.
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  EXPECT_TRUE(check_batch_can_fill({1, 8, kMost}));
+  EXPECT_TRUE(check_batch_can_fill({kMost, 8, 3}));
+  EXPECT_FALSE(check_batch_can_fill({kMost, 8, -3}));
 }
 
 TEST(ResultChoice, TakesTheFirstAndLeavesTheOthersInOrder) {
