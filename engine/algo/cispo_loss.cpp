@@ -8,6 +8,7 @@ namespace areal::algo {
 
 Status cispo_loss(const CispoSettings& settings, const PolicyTokens& tokens, Statistics statistics, PolicyLoss& into) {
   AREAL_TRY(check_shapes(tokens));
+  AREAL_TRY(check_clip(settings.clip));
   if (!settings.clip_higher || !(*settings.clip_higher > 0)) {
     return Error{Errc::kInvalid, settings.clip_higher
                                      ? fmt::format("CISPO needs an upper clip above 0, not {}", *settings.clip_higher)

@@ -17,7 +17,8 @@ struct CispoSettings {
   std::optional<RejectionSettings> rejection;
 };
 
-// Replaces `into`. kInvalid: lengths differ; clip_higher missing or not above 0; as apply_rejection().
+// Replaces `into`. kInvalid: lengths differ; clip not at least 0; clip_higher missing or not above 0; as
+// apply_rejection().
 Status cispo_loss(const CispoSettings& settings, const PolicyTokens& tokens, Statistics statistics, PolicyLoss& into);
 
 }  // namespace areal::algo

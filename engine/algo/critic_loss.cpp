@@ -19,6 +19,7 @@ Status critic_loss(const CriticSettings& settings, const ValueElements& elements
       (elements.mask && elements.mask->size() != length)) {
     return Error{Errc::kInvalid, "values, old values, targets and mask differ in length"};
   }
+  AREAL_TRY(check_clip(settings.clip));
   const double denominator =
       elements.mask ? denominator_of(*elements.mask) : static_cast<double>(std::max<std::size_t>(1, length));
   const ValueArrays in{elements.values.data(),

@@ -40,7 +40,7 @@ struct CriticLoss {
   std::vector<std::uint8_t> is_clipped;  // Where the mask keeps and the clipped distance is the greater.
 };
 
-// Replaces `into`. kInvalid: lengths differ.
+// Replaces `into`. kInvalid: lengths differ; a clip that is not at least 0.
 Status critic_loss(const CriticSettings& settings, const ValueElements& elements, Statistics statistics,
                    CriticLoss& into);
 

@@ -1,5 +1,7 @@
 #include "engine/algo/loss_run.h"
 
+#include <fmt/format.h>
+
 namespace areal::algo {
 
 namespace {
@@ -10,6 +12,11 @@ std::uint8_t* zeros(std::vector<std::uint8_t>& flags, std::size_t length) {
 }
 
 }  // namespace
+
+Status check_clip(double clip) {
+  if (clip >= 0) return Unit{};
+  return Error{Errc::kInvalid, fmt::format("a clip must be at least 0, not {}", clip)};
+}
 
 TokenResults results_of(PolicyLoss& into, std::size_t length, Statistics statistics, bool has_gates) {
   const std::size_t filled = statistics == Statistics::kFill ? length : 0;

@@ -21,6 +21,10 @@ inline std::uint8_t* sized(std::vector<std::uint8_t>& flags, std::size_t length)
   return flags.data();
 }
 
+// kInvalid: how far a ratio or a value may move is no number of at least 0. A NaN would be passed by every comparison,
+// so that nothing would be clipped.
+Status check_clip(double clip);
+
 // max(1, tokens of the mask).
 inline double denominator_of(Mask mask) {
   return static_cast<double>(std::max<std::size_t>(1, loss_kernels().count(mask.data(), mask.size())));

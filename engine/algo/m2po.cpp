@@ -22,6 +22,7 @@ Result<std::vector<std::uint8_t>> m2po_mask(std::span<const float> old, std::spa
   if (old.size() != mask.size() || proximal.size() != mask.size()) {
     return Error{Errc::kInvalid, "old, proximal and mask differ in length"};
   }
+  if (std::isnan(threshold)) return Error{Errc::kInvalid, "M2PO's threshold is no number"};
   struct Token {
     float m2 = 0;
     std::size_t at = 0;

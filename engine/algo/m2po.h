@@ -17,7 +17,8 @@ namespace areal::algo {
 // How many of the largest must go. REQUIRES: falling order, NaNs first.
 std::size_t m2po_dropped(std::span<const float> falling_m2, double threshold);
 
-// The narrowed mask, which replaces the loss mask before anything is counted. kInvalid: lengths differ.
+// The narrowed mask, which replaces the loss mask before anything is counted. kInvalid: lengths differ; a threshold
+// that is a NaN, below which no mean ever is.
 Result<std::vector<std::uint8_t>> m2po_mask(std::span<const float> old, std::span<const float> proximal, Mask mask,
                                             double threshold);
 

@@ -71,6 +71,8 @@ double sequence_loss(const RatioBand& band, const PolicyTokens& tokens, const To
 Status ppo_actor_loss(const PpoSettings& settings, const PolicyTokens& tokens, Statistics statistics,
                       PolicyLoss& into) {
   AREAL_TRY(check_shapes(tokens));
+  AREAL_TRY(check_clip(settings.clip));
+  AREAL_TRY(check_clip(settings.clip_higher.value_or(0)));
   if (settings.dual_clip && !(*settings.dual_clip > 1)) {
     return Error{Errc::kInvalid, fmt::format("dual clip needs a bound above 1, not {}", *settings.dual_clip)};
   }

@@ -20,7 +20,8 @@ struct PpoSettings {
   std::optional<RejectionSettings> rejection;  // As checked() returned them.
 };
 
-// Replaces `into`, whose memory is reused. kInvalid: lengths differ; dual clip at or below 1; sequences without rows.
+// Replaces `into`, whose memory is reused. kInvalid: lengths differ; a clip that is not at least 0; dual clip at
+// or below 1; sequences without rows; as apply_rejection().
 Status ppo_actor_loss(const PpoSettings& settings, const PolicyTokens& tokens, Statistics statistics, PolicyLoss& into);
 
 }  // namespace areal::algo

@@ -8,6 +8,13 @@ namespace areal::algo {
 
 namespace {
 
+// 4 / tau is what the gate is multiplied by, in fp32: neither it nor tau may be infinite or 0 there.
+bool is_temperature(double tau) {
+  constexpr double kLeast = 0x1p-120;
+  constexpr double kMost = 0x1p120;
+  return tau >= kLeast && tau <= kMost;
+}
+
 void fill_token(const GateSlopes& slopes, const GateTerm<float>& term, float ratio, std::size_t at,
                 TokenStatistics& statistics) {
   statistics.loss[at] = term.loss;
@@ -45,8 +52,8 @@ double sequence_loss(const GateSlopes& slopes, const PolicyTokens& tokens, float
 Status sapo_loss(const SapoSettings& settings, const PolicyTokens& tokens, Statistics statistics, PolicyLoss& into) {
   AREAL_TRY(check_shapes(tokens));
   if (tokens.old.size() != tokens.logprobs.size()) return Error{Errc::kInvalid, "SAPO needs old log-probabilities"};
-  if (!(settings.tau_of_gain > 0) || !(settings.tau_of_loss > 0)) {
-    return Error{Errc::kInvalid, "SAPO's temperatures must be above 0"};
+  if (!is_temperature(settings.tau_of_gain) || !is_temperature(settings.tau_of_loss)) {
+    return Error{Errc::kInvalid, "SAPO's temperatures must be above 0, and within what fp32 can divide by"};
   }
   if (settings.level == RatioLevel::kSequence && tokens.rows == nullptr) {
     return Error{Errc::kInvalid, "ratios of packed sequences need to know where they lie (cu_seqlens)"};

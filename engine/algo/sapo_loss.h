@@ -15,7 +15,7 @@ struct SapoSettings {
 };
 
 // Replaces `into`; `tokens.proximal` is not read beyond its length. kInvalid: lengths differ; no old log-probabilities;
-// a temperature not above 0; sequences without rows.
+// a temperature not above 0, or outside [2^-120, 2^120]; sequences without rows.
 Status sapo_loss(const SapoSettings& settings, const PolicyTokens& tokens, Statistics statistics, PolicyLoss& into);
 
 }  // namespace areal::algo

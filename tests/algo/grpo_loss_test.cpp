@@ -208,6 +208,7 @@ TEST(M2po, ANarrowerThresholdNeverKeepsMore) {
   }
   EXPECT_EQ(before, 1U);
   EXPECT_FALSE(m2po_mask(batch.old, batch.proximal, Mask(batch.mask).first(3), 0.1));
+  EXPECT_FALSE(m2po_mask(batch.old, batch.proximal, batch.mask, std::nan("")));
 }
 
 // The reference divides 0 by 0 there.

@@ -182,12 +182,27 @@ TEST(PolicyLoss, RefusesWhatItCannotCompute) {
   EXPECT_FALSE(ppo_actor_loss(sequences, packed, Statistics::kFill, into));
   EXPECT_FALSE(sapo_loss({1, 1, RatioLevel::kSequence}, packed, Statistics::kFill, into));
   EXPECT_TRUE(ppo_actor_loss({}, packed, Statistics::kFill, into));
+  for (const double clip : {-0.1, static_cast<double>(kNan)}) {
+    PpoSettings settings;
+    settings.clip = clip;
+    EXPECT_FALSE(ppo_actor_loss(settings, batch.view(rows), Statistics::kFill, into)) << clip;
+    settings = {};
+    settings.clip_higher = clip;
+    EXPECT_FALSE(ppo_actor_loss(settings, batch.view(rows), Statistics::kFill, into)) << clip;
+    EXPECT_FALSE(cispo_loss({clip, 0.28, {}}, batch.view(rows), Statistics::kFill, into)) << clip;
+    CriticLoss critic;
+    EXPECT_FALSE(critic_loss({clip}, {batch.logprobs, batch.old, batch.advantages, Mask(batch.mask)},
+                             Statistics::kLeaveOut, critic));
+    EXPECT_TRUE(critic_loss({0}, {batch.logprobs, batch.old, batch.advantages, Mask(batch.mask)}, Statistics::kLeaveOut,
+                            critic));
+  }
   for (const double dual : {1.0, 0.5, static_cast<double>(kNan)}) {
     PpoSettings settings;
     settings.dual_clip = dual;
     EXPECT_FALSE(ppo_actor_loss(settings, batch.view(rows), Statistics::kFill, into)) << dual;
   }
-  for (const double tau : {0.0, -1.0}) {
+  // In fp32 some are 0 or infinite, and the gate would be a NaN at a ratio of 1.
+  for (const double tau : {0.0, -1.0, 1e-50, 1e300, static_cast<double>(kInfinity), static_cast<double>(kNan)}) {
     EXPECT_FALSE(sapo_loss({tau, 1.0}, batch.view(rows), Statistics::kFill, into));
     EXPECT_FALSE(sapo_loss({1.0, tau}, batch.view(rows), Statistics::kFill, into));
   }
