@@ -40,7 +40,9 @@ Slots slots_of(std::span<const std::size_t> shape, const std::vector<bool>& is_r
 
 Scale scale_of(const Sums& sums, const MaskedNorm& norm) {
   const double mean = sums.sum / sums.count;
+  // Both terms are rounded: of equal values their difference may come out below 0. A NaN stays.
   double variance = sums.squares / sums.count - mean * mean;
+  if (variance < 0) variance = 0;
   if (norm.unbiased) variance *= sums.count / (sums.count - 1);
   return {mean, std::sqrt(variance) + norm.eps};
 }

@@ -245,6 +245,29 @@ TEST(UsableGroup, TheLeastNumber) {
   EXPECT_FALSE(least({2, false, 1, false}));
 }
 
+// The difference of two rounded means may be below 0, and its root a NaN.
+TEST(MaskedNormalization, EqualValuesHaveNoSpread) {
+  int wrong = 0;
+  for (std::size_t size = 2; size < 500; ++size) {
+    const std::vector<float> x(size, 0.1F + 0.001F * static_cast<float>(size));
+    double sum = 0;
+    double squares = 0;
+    for (const float value : x) {
+      sum += static_cast<double>(value);
+      squares += static_cast<double>(value) * static_cast<double>(value);
+    }
+    const double mean = sum / static_cast<double>(size);
+    if (squares / static_cast<double>(size) - mean * mean < 0) ++wrong;
+    const std::vector<std::size_t> shape = {size};
+    for (const bool unbiased : {false, true}) {
+      MaskedNorm norm;
+      norm.unbiased = unbiased;
+      for (const float value : masked_normalize(norm, shape, x, {}).value()) ASSERT_NEAR(value, 0, 1e-6) << size;
+    }
+  }
+  EXPECT_GT(wrong, 0) << "the wrong form is not told apart";
+}
+
 TEST(MaskedNormalization, DimensionsAndMasks) {
   const std::vector<std::size_t> shape = {2, 3};
   std::vector<float> x = {1, 2, 3, 10, 20, kNan};
