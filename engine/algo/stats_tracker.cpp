@@ -3,23 +3,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/base/check.h"
 
 namespace areal::algo {
 
+namespace {
+
+// A NaN wins, on either side: std::min and std::max pass over one that comes second.
+double lesser(double a, double b) { return std::isnan(a) || a < b ? a : b; }
+double greater(double a, double b) { return std::isnan(a) || a > b ? a : b; }
+
+}  // namespace
+
 void StatPartial::add(double value) {
   sum += value;
   count += 1;
-  min = std::min(min, value);
-  max = std::max(max, value);
+  min = lesser(min, value);
+  max = greater(max, value);
 }
 
 void StatPartial::merge(const StatPartial& other) {
   sum += other.sum;
   count += other.count;
-  min = std::min(min, other.min);
-  max = std::max(max, other.max);
+  min = lesser(min, other.min);
+  max = greater(max, other.max);
 }
 
 void StatsTracker::leave() {

@@ -4,7 +4,8 @@
 //   average sum(v) / sum(d)   sum, minimum, maximum   average-minimum-maximum: "key/avg", "key/min", "key/max"
 //   scalar: mean of the recordings, and "key__count", how many there were
 // A key with nothing under its mask, or whose minimum or maximum is infinite, is left out. A scalar that no rank
-// recorded is 0 with count 0. Values outside a mask are not read. float32 in, double inside, ranks in order.
+// recorded is 0 with count 0. A NaN makes its key's average, minimum and maximum one. Values outside a mask are not
+// read. float32 in, double inside, ranks in order.
 //
 // Ranks must ask for the same collectives in the same order, whatever each of them recorded: first all exchange
 // stat_keys(), each merges them, and the collectives follow from the merged list alone. A tracker belongs to one owner,

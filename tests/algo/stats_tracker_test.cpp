@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "tests/algo/random_values.h"
@@ -87,6 +88,28 @@ TEST(StatsTracker, RefusesWhatDoesNotFit) {
   EXPECT_FALSE(tracker.stat("x", "d", Values{1.0F}, Reduction::kSum)) << "another reduction than before";
   EXPECT_TRUE(tracker.stat("x", "d", Values{4.0F}));
   EXPECT_EQ(exported({taken(tracker)})[1], (std::pair<std::string, double>{"x/avg", 7.0 / 3}));
+}
+
+// Left to std::min and std::max, a NaN would be seen in the average alone.
+TEST(StatsTracker, ANanShowsInEveryReduction) {
+  for (const Values& values : {Values{kNan, 1.0F}, Values{1.0F, kNan}}) {
+    StatsTracker sick("actor");
+    ASSERT_TRUE(sick.denominator("d", Kept{1, 1}));
+    ASSERT_TRUE(sick.stat("x", "d", values));
+    StatsTracker healthy("actor");
+    ASSERT_TRUE(healthy.denominator("d", Kept{1}));
+    ASSERT_TRUE(healthy.stat("x", "d", Values{2.0F}));
+    const std::vector<StatRecords> ranks = {taken(sick), taken(healthy)};
+    for (const auto& both : {ranks, std::vector<StatRecords>{ranks[1], ranks[0]}}) {
+      std::size_t seen = 0;
+      for (const auto& [key, value] : exported(both)) {
+        if (key == "d") continue;
+        EXPECT_TRUE(std::isnan(value)) << key;
+        ++seen;
+      }
+      EXPECT_EQ(seen, 3U) << "average, minimum and maximum";
+    }
+  }
 }
 
 // How a batch is cut over ranks and recordings does not matter.
