@@ -77,7 +77,7 @@ void forward_chunk(const HeadInput& input, TensorGroup& group, const HeadSetting
       for (const double logit : logits[rank][at]) {
         const double share = std::exp(logit - max[at]);
         parts[rank][tokens + at] += share;
-        parts[rank][2 * tokens + at] += share * logit;
+        if (share != 0) parts[rank][2 * tokens + at] += share * logit;  // A word that is ruled out is at -infinity.
       }
     }
   }

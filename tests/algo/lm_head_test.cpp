@@ -142,6 +142,23 @@ TEST(LmHead, LargeLogitsStayFinite) {
   EXPECT_FALSE(std::isfinite(std::exp(got.output.max[0]))) << "the wrong form is not told apart";
 }
 
+// A bias of -infinity rules words out, as of a padded vocabulary: they weigh nothing, as if they were not there.
+TEST(LmHead, WordsThatAreRuledOutWeighNothing) {
+  Operands operands;
+  for (std::int64_t& label : operands.labels) label %= 9;
+  Operands shorter = operands;
+  shorter.values.resize(9 * kHidden);
+  shorter.bias.resize(9);
+  std::fill(operands.bias.begin() + 9, operands.bias.end(), -std::numeric_limits<float>::infinity());
+  const Pass wanted = run_head(shorter, TensorGroup::even(9, 1), {.chunk = 3});
+  for (const std::size_t ranks : {1U, 2U, 13U}) {
+    const Pass got = run_head(operands, TensorGroup::even(kWords, ranks), {.chunk = 3});
+    expect_near(wanted.output.logp, got.output.logp);
+    expect_near(wanted.output.entropy, got.output.entropy);
+    expect_near(wanted.gradients.hidden, got.gradients.hidden);
+  }
+}
+
 TEST(LmHead, NoTokensGiveNothing) {
   const Operands operands;
   const HeadWeight weight = HeadWeight::from_float(operands.values, kHidden);
