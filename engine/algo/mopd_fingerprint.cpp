@@ -75,7 +75,9 @@ Result<Fingerprint> architecture_fingerprint(std::string_view config_json) {
   JsonValue kept = JsonValue::object();
   for (std::size_t at = 0; at < config.value().keys.size(); ++at) {
     const std::string& key = config.value().keys[at];
-    if (std::ranges::find(kPresentation, key) == kPresentation.end()) kept.set(key, config.value().items[at]);
+    if (std::ranges::find(kPresentation, key) != kPresentation.end()) continue;
+    kept.keys.push_back(key);  // Each once; looking for it first would take quadratic time.
+    kept.items.push_back(config.value().items[at]);
   }
   return fingerprint_of(kept);
 }

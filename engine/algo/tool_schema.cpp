@@ -17,7 +17,9 @@ JsonValue nested(const JsonValue& tool) {
   if (!is_function_type(tool) || tool.find("function") != nullptr || tool.find("name") == nullptr) return tool;
   JsonValue function = JsonValue::object();
   for (std::size_t at = 0; at < tool.keys.size(); ++at) {
-    if (tool.keys[at] != "type") function.set(tool.keys[at], tool.items[at]);
+    if (tool.keys[at] == "type") continue;
+    function.keys.push_back(tool.keys[at]);  // Each once; looking for it first would take quadratic time.
+    function.items.push_back(tool.items[at]);
   }
   JsonValue made = JsonValue::object();
   made.set("type", JsonValue::string("function"));

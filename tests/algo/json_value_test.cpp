@@ -51,6 +51,11 @@ TEST(JsonValue, LargeObjectsAreReadInTime) {
   for (int word = 0; word < 200'000; ++word) text += fmt::format("{}\"w{}\":{}", word == 0 ? "" : ",", word, word);
   text += "}";
   EXPECT_EQ(round_trip(text), text);
+  // Nor does what a client sends, or a damaged file, take quadratic time behind the reader.
+  EXPECT_TRUE(architecture_fingerprint(text));
+  text.back() = ',';
+  const JsonValue tool = parse_json(text + R"("type":"function","name":"f"})").value();
+  EXPECT_EQ(align_tools({tool}, false).tools[0].find("function")->keys.size(), 200'001U);
 }
 
 TEST(JsonValue, DepthHasALimit) {
