@@ -1,11 +1,12 @@
-// CUB's selections on the detector's data, by the same rule: DeviceSelect::If over a fused transform, and Flagged after
-// a pass that writes flags.
+// CUB's selections on the detector's data, by the same rule with the same screen before it: DeviceSelect::If over a
+// fused transform, and Flagged after a pass that writes flags.
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
 #include <cub/device/device_select.cuh>
 
 #include "bench/cuda/sections.h"
+#include "engine/delta/cuda/device_ops.cuh"
 #include "tests/cuda/reference.cuh"
 
 namespace areal::bench {
@@ -27,14 +28,22 @@ struct Candidate {
   std::uint16_t marked;
 };
 
+// As the detector decides.
+__device__ bool is_marked(const ChangeRule& rule, float weight, float exp_avg, float exp_avg_sq,
+                          std::uint16_t current) {
+  const Screened found = screen(rule, weight, exp_avg, exp_avg_sq, std::uint32_t{current} << 16, FastApproximate{});
+  return found == Screened::kChanged ||
+         (found == Screened::kUnsure && rule_marks(rule, weight, exp_avg, exp_avg_sq, current));
+}
+
 // From an index to what a selection needs to know: the fused part.
 struct Look {
   State state;
   ChangeRule rule;
-  __host__ __device__ Candidate operator()(std::int32_t i) const {
+  __device__ Candidate operator()(std::int32_t i) const {
     const float weight = state.weights[i];
     const std::uint16_t current = delta::to_bf16(weight);
-    const bool marked = rule_marks(rule, weight, state.exp_avg[i], state.exp_avg_sq[i], current);
+    const bool marked = is_marked(rule, weight, state.exp_avg[i], state.exp_avg_sq[i], current);
     return {i, current, static_cast<std::uint16_t>(marked ? 1 : 0)};
   }
 };
@@ -48,7 +57,7 @@ __global__ void flag_kernel(const State state, const __grid_constant__ ChangeRul
   const std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i >= elements) return;
   const float weight = state.weights[i];
-  flags[i] = rule_marks(rule, weight, state.exp_avg[i], state.exp_avg_sq[i], delta::to_bf16(weight)) ? 1 : 0;
+  flags[i] = is_marked(rule, weight, state.exp_avg[i], state.exp_avg_sq[i], delta::to_bf16(weight)) ? 1 : 0;
 }
 
 __global__ void gather_kernel(const float* weights, const std::int32_t* indices, const std::uint64_t* count,

@@ -1,4 +1,4 @@
-// B11: the detector by share, size, shape, kind of index and margin; many tensors; snapshots.
+// B11: the detector by share, size, kind of index and margin; many tensors; snapshots.
 #include "bench/cuda/sections.h"
 #include "tests/cuda/reference.cuh"
 
@@ -11,16 +11,9 @@ constexpr std::uint64_t kFlat = 1ULL << 30;
 constexpr std::uint64_t kMoeTensors = 2304;
 constexpr std::uint64_t kMoeElements = 768ULL * 2048;
 
-struct NamedShape {
-  Shape shape;
-  const char* name;
-};
-constexpr NamedShape kShapes[] = {{Shape::kWide, "wide"}, {Shape::kTwin, "twin"}, {Shape::kDeep, "deep"}};
-
 struct Setting {
   std::uint64_t elements = kFlat;  // Of each tensor.
   std::uint64_t tensors = 1;
-  NamedShape shape = kShapes[0];
   bool is_wide = false;
   const char* what = "flat";
   const char* margin = "proven";
@@ -33,7 +26,7 @@ class DetectBench {
 
   void run(const Setting& setting, const Share& share, const ChangeRule& rule) {
     const auto tensors = workload_.tensors(setting.elements, setting.tensors);
-    const DetectTable table = must(DetectTable::make(std::span<const OptimizerTensor>(tensors), setting.shape.shape));
+    const DetectTable table = must(DetectTable::make(std::span<const OptimizerTensor>(tensors)));
     rules_.put(std::span(&rule, 1));
     const ChangeOutput output = lists_.output(setting.is_wide);
     const Times times = time_of([&] { must(detect_changes(table, rules_.data(), 1, output, nullptr)); });
@@ -41,7 +34,6 @@ class DetectBench {
     const double found = static_cast<double>(lists_.total(setting.tensors));
     const double rate = 12.0 * all / times.median_ms / 1e6;
     report_.add(Row("detect", setting.what)
-                    .add("shape", std::string(setting.shape.name))
                     .add("index", std::string(setting.is_wide ? "int64" : "int32"))
                     .add("margin", std::string(setting.margin))
                     .add("elements", setting.elements * setting.tensors)
@@ -75,16 +67,9 @@ class DetectBench {
 void measure_flat(DetectBench& bench, const std::vector<Share>& shares) {
   for (const Share& share : shares) {
     const ChangeRule rule = proven_rule(step_with(share.learning_rate));
-    for (const NamedShape& shape : kShapes) {
-      const Setting setting{.shape = shape};
+    for (const Setting& setting : {Setting{}, Setting{.elements = 2 * kFlat, .is_wide = true}}) {
       bench.run(setting, share, rule);
       bench.check(setting, rule);
-    }
-    const Setting twice{.elements = 2 * kFlat, .is_wide = true};
-    bench.run(twice, share, rule);
-    bench.check(twice, rule);
-    for (const NamedShape& shape : {kShapes[1], kShapes[2]}) {
-      bench.run({.elements = 2 * kFlat, .shape = shape, .is_wide = true}, share, rule);
     }
   }
 }
@@ -94,12 +79,8 @@ void measure_variants(DetectBench& bench, const Share& share) {
   bench.run({.is_wide = true}, share, proven_rule(step));
   bench.run({.margin = "reference"}, share, reference_rule(step));
   bench.run({.margin = "none"}, share, reference_rule(step, 0.0F));
-  for (const NamedShape& shape : kShapes) {
-    bench.run({.elements = kMoeTensors * kMoeElements, .shape = shape, .is_wide = true, .what = "flat as moe"}, share,
-              proven_rule(step));
-    bench.run({.elements = kMoeElements, .tensors = kMoeTensors, .shape = shape, .what = "moe"}, share,
-              proven_rule(step));
-  }
+  bench.run({.elements = kMoeTensors * kMoeElements, .is_wide = true, .what = "flat as moe"}, share, proven_rule(step));
+  bench.run({.elements = kMoeElements, .tensors = kMoeTensors, .what = "moe"}, share, proven_rule(step));
 }
 
 // bf16 as it is now and as it was sent: `sent` differs in one of `one_in`.
@@ -117,18 +98,15 @@ void measure_snapshot(Report& report, const Workload& workload, const Lists& lis
   const DeviceArray<std::uint16_t> sent(kFlat);
   snapshot_kernel<<<4096, 256>>>(workload.weights.data(), now.data(), sent.data(), kFlat, 100);
   const std::vector<SnapshotTensor> tensors{{now.data(), sent.data(), kFlat}};
-  for (const NamedShape& shape : kShapes) {
-    const DetectTable table = must(DetectTable::make(std::span<const SnapshotTensor>(tensors), shape.shape));
-    const Times times = time_of([&] { must(compare_snapshot(table, lists.output(false), nullptr)); });
-    const double rate = 4.0 * static_cast<double>(kFlat) / times.median_ms / 1e6;
-    report.add(Row("snapshot", "flat")
-                   .add("shape", std::string(shape.name))
-                   .add("elements", kFlat)
-                   .add("marked", static_cast<double>(lists.total(1)) / static_cast<double>(kFlat))
-                   .add(times)
-                   .add("GBps", rate)
-                   .add("of_copy", rate / ceilings.copy));
-  }
+  const DetectTable table = must(DetectTable::make(std::span<const SnapshotTensor>(tensors)));
+  const Times times = time_of([&] { must(compare_snapshot(table, lists.output(false), nullptr)); });
+  const double rate = 4.0 * static_cast<double>(kFlat) / times.median_ms / 1e6;
+  report.add(Row("snapshot", "flat")
+                 .add("elements", kFlat)
+                 .add("marked", static_cast<double>(lists.total(1)) / static_cast<double>(kFlat))
+                 .add(times)
+                 .add("GBps", rate)
+                 .add("of_copy", rate / ceilings.copy));
 }
 
 }  // namespace

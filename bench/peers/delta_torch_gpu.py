@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """torch's ways to find and apply changes on a device, measured like delta_gpu_bench measures its own.
 
-usage: delta_torch_gpu.py [--json FILE] [--small]
+usage: delta_torch_gpu.py --rates FILE [--json FILE] [--small]
 
 Distributions are those of the benchmark (B10): p ~ N(0, 0.02), m ~ U(+-5e-5), v = m^2 U(0.5, 1.5), step 100. Learning
 rates come from --rates FILE, the benchmark's own report, so that the same shares change. Times are of CUDA events,

@@ -40,28 +40,21 @@ def ratio(other, own):
     return other / own if other and own else None
 
 
-def best_shape(rows):
-    flat = rows_with(rows, bench="detect", what="flat", margin="proven")
-    shapes = {row["shape"] for row in flat}
-    return min(shapes, key=lambda shape: sum(row["ms"] for row in flat if row["shape"] == shape), default="wide")
-
-
-def detect_tables(rows, shape):
+def detect_tables(rows):
     print("\ndetector, flat: share of this run's copy bandwidth [ms]")
     for row in rows_with(rows, bench="detect", what="flat"):
-        print(f"  {row['shape']:<5} {row['index']} {row['margin']:<9} {row['elements']:>11} weights, {row['share']:.1%}:"
+        print(f"  {row['index']} {row['margin']:<9} {row['elements']:>11} weights, {row['share']:.1%}:"
               f" {row['of_copy']:.3f} [{row['ms']:.3f}, {row['ms_min']:.3f} to {row['ms_max']:.3f}]")
-    print(f"\nbest shape: {shape}")
 
 
-def detect_targets(rows, torch, shape):
+def detect_targets(rows, torch):
     for elements in (FLAT, 2 * FLAT):
-        flat = rows_with(rows, bench="detect", what="flat", margin="proven", shape=shape, elements=elements)
+        flat = rows_with(rows, bench="detect", what="flat", margin="proven", elements=elements)
         for row in flat:
             if elements == FLAT and row["share"] == 0.01 and row["index"] == "int64":
                 continue
             line(f"detect, {elements} weights, {row['share']:.1%}: of copy bandwidth", row["of_copy"], 0.7, 0.9, unit="%")
-    own = first_ms(rows, bench="detect", what="flat", margin="proven", shape=shape, elements=FLAT, share=0.01, index="int32")
+    own = first_ms(rows, bench="detect", what="flat", margin="proven", elements=FLAT, share=0.01, index="int32")
     torch_rows = rows_with(torch, bench="torch detect", share=0.01, elements=FLAT)
     line("detect at 1 % vs torch eager", ratio(first_ms(torch_rows, what="eager"), own), 5, 10)
     line("detect at 1 % vs torch.compile, nonzero, gather",
@@ -69,8 +62,8 @@ def detect_targets(rows, torch, shape):
     line("detect at 1 % vs CuPy", ratio(first_ms(torch_rows, what="cupy, flatnonzero, gather"), own), 4, 8)
     for row in rows_with(rows, bench="cub", share=0.01):
         line(f"detect at 1 % vs CUB {row['what']}"[:66], ratio(row["ms"], own), 1.3, 2)
-    moe = first_ms(rows, bench="detect", what="moe", shape=shape)
-    line("2,304-tensor shard vs own flat time", ratio(moe, first_ms(rows, bench="detect", what="flat as moe", shape=shape)),
+    moe = first_ms(rows, bench="detect", what="moe")
+    line("2,304-tensor shard vs own flat time", ratio(moe, first_ms(rows, bench="detect", what="flat as moe")),
          1.5, 1.1, at_most=True)
     line("2,304-tensor shard vs torch eager, tensor by tensor",
          ratio(first_ms(torch, bench="torch detect", what="eager, tensor by tensor"), moe), 8, 15)
@@ -125,11 +118,10 @@ def main(arguments):
         print(__doc__)
         return 64
     rows, torch = load(arguments[0]), load(arguments[1])
-    shape = best_shape(rows)
     others(rows, torch)
-    detect_tables(rows, shape)
+    detect_tables(rows)
     print()
-    detect_targets(rows, torch, shape)
+    detect_targets(rows, torch)
     apply_targets(rows, torch)
     wire_targets(rows)
     sweep_targets(rows)

@@ -132,6 +132,46 @@ void entries_outside_are_refused() {
   AREAL_EXPECT(there.weights.host() == patches.expected);
 }
 
+// As of a detector whose output was too small.
+void entries_beyond_the_lists_are_refused() {
+  const Patches patches(10);
+  DevicePatches there(patches);
+  const DeviceArray<std::uint16_t> values(patches.values.size());
+  std::vector<GatherSource> sources;
+  for (const ApplyTarget& target : there.targets_of(patches))
+    sources.push_back({nullptr, target.weights, target.elements});
+  const DeviceArray<GatherSource> there_sources = on_device(sources);
+  for (const std::uint64_t most : {patches.indices.size() - 1, std::size_t{5}, std::size_t{0}}) {
+    there.list.most = most;
+    const std::uint64_t beyond = patches.indices.size() - most;
+    const auto counts = [&](const areal::Status& launched) {
+      must(launched);
+      areal::tests::wait_for_device();
+      const bool is_right = there.refused.host()[0] == beyond;
+      there.refused.fill(0);
+      return is_right;
+    };
+    AREAL_EXPECT(counts(count_refused(there.targets.data(), there.list, there.refused.data(), nullptr)));
+    AREAL_EXPECT(counts(apply_sparse(there.targets.data(), there.list, there.refused.data(), nullptr)));
+    AREAL_EXPECT(counts(gather_values(there_sources.data(), there.list, values.data(), there.refused.data(), nullptr)));
+  }
+}
+
+void missing_arguments_are_refused() {
+  const Patches patches(10);
+  DevicePatches there(patches);
+  PatchList list = there.list;
+  list.values = nullptr;
+  AREAL_EXPECT(!apply_sparse(there.targets.data(), list, there.refused.data(), nullptr));
+  list = there.list;
+  list.indices64 = there.wide.data();
+  AREAL_EXPECT(!apply_sparse(there.targets.data(), list, there.refused.data(), nullptr));
+  AREAL_EXPECT(!apply_sparse(nullptr, there.list, there.refused.data(), nullptr));
+  AREAL_EXPECT(!count_refused(there.targets.data(), there.list, nullptr, nullptr));
+  const DeviceArray<GatherSource> sources(patches.sizes.size());
+  AREAL_EXPECT(!gather_values(sources.data(), there.list, nullptr, there.refused.data(), nullptr));
+}
+
 void dense_copies_whole_tensors() {
   const Patches patches(3);
   const DevicePatches there(patches);
@@ -176,10 +216,25 @@ void gather_takes_values_of_both_kinds() {
   }
   const DeviceArray<GatherSource> there_sources = on_device(sources);
   const DeviceArray<std::uint16_t> values(expected.size());
-  must(gather_values(there_sources.data(), there.list, values.data(), there.refused.data(), nullptr));
+  PatchList wide = there.list;
+  wide.indices32 = nullptr, wide.indices64 = there.wide.data();
+  for (const PatchList& list : {there.list, wide}) {
+    values.fill(0xCD);
+    must(gather_values(there_sources.data(), list, values.data(), there.refused.data(), nullptr));
+    areal::tests::wait_for_device();
+    AREAL_EXPECT(values.host() == expected);
+    AREAL_EXPECT(there.refused.host()[0] == 0);
+  }
+  // An index outside takes nothing.
+  const std::size_t last = expected.size() - 1;
+  std::vector<std::int64_t> bad = there.wide.host();
+  bad[last] = -1;
+  expected[last] = 0;
+  there.wide.put(bad);
+  must(gather_values(there_sources.data(), wide, values.data(), there.refused.data(), nullptr));
   areal::tests::wait_for_device();
   AREAL_EXPECT(values.host() == expected);
-  AREAL_EXPECT(there.refused.host()[0] == 0);
+  AREAL_EXPECT(there.refused.host()[0] == 1);
 }
 
 }  // namespace
@@ -187,6 +242,8 @@ void gather_takes_values_of_both_kinds() {
 void test_apply() {
   sparse_writes_every_entry_and_nothing_else();
   entries_outside_are_refused();
+  entries_beyond_the_lists_are_refused();
+  missing_arguments_are_refused();
   dense_copies_whole_tensors();
   gather_takes_values_of_both_kinds();
 }

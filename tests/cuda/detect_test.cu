@@ -1,4 +1,4 @@
-// The detector on a device against the rule on the host, bit by bit: all strata, all shapes, sizes and alignments.
+// The detector on a device against the rule on the host, bit by bit: all strata, sizes and alignments.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -19,8 +19,6 @@ using areal::tests::DeviceArray;
 using areal::tests::must;
 using areal::tests::on_device;
 using areal::tests::Stratum;
-
-constexpr Shape kShapes[] = {Shape::kWide, Shape::kTwin, Shape::kDeep};
 
 // Optimizer shards that lie one after the other in three flat arrays, none of them aligned like another.
 struct Shards {
@@ -140,10 +138,9 @@ void finds_what_the_rule_marks(std::size_t steps) {
     for (const ChangeRule& rule : {proven_rule(step), reference_rule(step), reference_rule(step, 0.0F)}) {
       const Changes expected = expected_changes(shards, rule);
       const DeviceArray<ChangeRule> rules(std::span(&rule, 1));
-      for (const Shape shape : kShapes) {
-        const bool is_wide = shape == Shape::kTwin;
+      for (const bool is_wide : {false, true}) {
         const DeviceLists lists(shards.total + 1, shards.sizes.size());
-        const DetectTable table = must(DetectTable::make(std::span<const OptimizerTensor>(there.tensors), shape));
+        const DetectTable table = must(DetectTable::make(std::span<const OptimizerTensor>(there.tensors)));
         for (int repeat = 0; repeat < 3; ++repeat) {  // The same table again and again: nothing is left over.
           must(detect_changes(table, rules.data(), 1, lists.output(is_wide, shards.total), nullptr));
         }
@@ -211,6 +208,38 @@ void nothing_to_look_at_gives_nothing() {
   }
 }
 
+// Tiles with none, some, as many changes as fit into a tile's notes, one more, and all; the last tile is not full.
+void tiles_of_every_crowd() {
+  constexpr std::uint64_t kTile = 2048;
+  const std::vector<std::uint64_t> crowds{0, 1, 8, 255, 256, 257, 1024, kTile, 0, 256, kTile, 256};
+  const std::uint64_t total = crowds.size() * kTile - 1000;
+  std::vector<std::uint16_t> sent(total);
+  for (std::uint64_t i = 0; i < total; ++i) sent[i] = static_cast<std::uint16_t>(areal::mix_words(78, i));
+  std::vector<std::uint16_t> now = sent;
+  Changes expected;
+  for (std::uint64_t tile = 0; tile < crowds.size(); ++tile) {
+    const std::uint64_t size = std::min(kTile, total - tile * kTile);
+    for (std::uint64_t i = 0; i < size; ++i) {
+      // Spread over the tile, so that every crowd has the first element and none of two is the same.
+      if (i * crowds[tile] % size >= crowds[tile]) continue;
+      now[tile * kTile + i] ^= 1;
+      expected.indices.push_back(static_cast<std::int64_t>(tile * kTile + i));
+      expected.values.push_back(now[tile * kTile + i]);
+    }
+  }
+  expected.offsets.push_back(expected.indices.size());
+  const DeviceArray<std::uint16_t> there_now = on_device(now);
+  const DeviceArray<std::uint16_t> there_sent = on_device(sent);
+  const std::vector<SnapshotTensor> tensors{{there_now.data(), there_sent.data(), total}};
+  const DetectTable table = must(DetectTable::make(std::span<const SnapshotTensor>(tensors)));
+  for (const bool is_wide : {false, true}) {
+    const DeviceLists lists(total, 1);
+    must(compare_snapshot(table, lists.output(is_wide, total), nullptr));
+    areal::tests::wait_for_device();
+    AREAL_EXPECT(is_equal(expected, lists, is_wide));
+  }
+}
+
 void snapshot_finds_bits_that_differ() {
   std::vector<std::uint64_t> sizes{1, 0, 8191, 8193, 70000, 3, 250001};
   const std::uint64_t total = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
@@ -239,10 +268,9 @@ void snapshot_finds_bits_that_differ() {
     tensors.push_back({there_now.data() + 1 + at, there_sent.data() + 3 + at, size});
     at += size;
   }
-  for (const Shape shape : kShapes) {
-    const bool is_wide = shape != Shape::kDeep;
+  for (const bool is_wide : {false, true}) {
     const DeviceLists lists(total, sizes.size());
-    const DetectTable table = must(DetectTable::make(std::span<const SnapshotTensor>(tensors), shape));
+    const DetectTable table = must(DetectTable::make(std::span<const SnapshotTensor>(tensors)));
     must(compare_snapshot(table, lists.output(is_wide, total), nullptr));
     must(compare_snapshot(table, lists.output(is_wide, total), nullptr));
     areal::tests::wait_for_device();
@@ -299,6 +327,12 @@ void wrong_arguments_are_refused() {
   ChangeOutput no_offsets = lists.output(false, 5);
   no_offsets.offsets = nullptr;
   AREAL_EXPECT(!detect_changes(table, nullptr, 1, no_offsets, nullptr));
+  AREAL_EXPECT(!detect_changes(table, nullptr, 1, lists.output(false, 5), nullptr));
+  const std::vector<OptimizerTensor> no_such_rule{{some.data(), some.data(), some.data(), 5, 0xFFFFFFFFU}};
+  const DetectTable other = must(DetectTable::make(std::span<const OptimizerTensor>(no_such_rule)));
+  const DeviceArray<ChangeRule> rules(1);
+  AREAL_EXPECT(!detect_changes(other, rules.data(), 1, lists.output(false, 5), nullptr));
+  AREAL_EXPECT(!detect_changes(other, rules.data(), 0, lists.output(false, 5), nullptr));
 }
 
 }  // namespace
@@ -309,6 +343,7 @@ void test_detect(std::size_t steps) {
   what_does_not_fit_is_counted_and_not_written();
   nothing_to_look_at_gives_nothing();
   snapshot_finds_bits_that_differ();
+  tiles_of_every_crowd();
   graphs_can_be_replayed();
   wrong_arguments_are_refused();
 }

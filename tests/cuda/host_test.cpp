@@ -66,8 +66,11 @@ void form_follows_the_bytes() {
     AREAL_EXPECT(!is_dense || apply_form(1000, k, 8) == ApplyForm::kDense);
     was_dense = is_dense;
   }
-  AREAL_EXPECT(touched_sectors(1600, 1600) == 100.0);
-  AREAL_EXPECT(touched_sectors(1600, 1) <= 1.0);
+  AREAL_EXPECT(touched_pieces(1600, 1600) == 50.0);
+  AREAL_EXPECT(touched_pieces(1600, 1600, 16) == 100.0);
+  AREAL_EXPECT(touched_pieces(1600, 1) <= 1.0);
+  const double half = touched_pieces(1 << 20, 1 << 19, 2) / (1 << 19);  // A pair is touched unless both are left alone.
+  AREAL_EXPECT(half == 0.75);
 }
 
 // As wrong as FastApproximate may be, in every direction.

@@ -2,8 +2,12 @@
 //
 //   delta_gpu_test            all
 //   delta_gpu_test --small    without what takes much time or memory, as for compute-sanitizer
-//   delta_gpu_test --detect   the detector's alone
-//   delta_gpu_test --wire     those of the wire coding alone
+//   delta_gpu_test --detect   those of the detector
+//   delta_gpu_test --apply    those of patches and scans
+//   delta_gpu_test --wire     those of the wire coding
+//
+// Options may be joined: --small --wire.
+#include <algorithm>
 #include <cstring>
 
 #include "tests/cuda/device_array.h"
@@ -12,7 +16,8 @@
 void test_detect(std::size_t steps);  // Of so many optimizer steps.
 void test_apply();
 void test_scan();
-void test_large();
+void test_detect_large();
+void test_apply_large();
 void test_wire(std::uint32_t rounds);  // Of damage.
 void test_wire_large();
 
@@ -21,14 +26,23 @@ int main(int argc, char** argv) {
     std::printf("skipped: no device\n");
     return 0;
   }
-  const bool is_small = argc > 1 && std::strcmp(argv[1], "--small") == 0;
-  const bool is_detect = argc > 1 && std::strcmp(argv[1], "--detect") == 0;
-  const bool is_wire = argc > 1 && std::strcmp(argv[1], "--wire") == 0;
-  if (!is_wire) test_detect(is_small ? 1 : 100);
-  if (!is_detect && !is_wire) test_apply();
-  if (!is_detect && !is_wire) test_scan();
-  if (!is_detect) test_wire(is_small ? 20 : 2000);
-  if (!is_small && !is_wire) test_large();
-  if (!is_small && !is_detect) test_wire_large();
+  const auto has = [&](const char* option) {
+    return std::any_of(argv + 1, argv + argc, [&](const char* given) { return std::strcmp(given, option) == 0; });
+  };
+  const bool is_small = has("--small");
+  const bool is_all = !has("--detect") && !has("--apply") && !has("--wire");
+  if (is_all || has("--detect")) {
+    test_detect(is_small ? 1 : 100);
+    if (!is_small) test_detect_large();
+  }
+  if (is_all || has("--apply")) {
+    test_apply();
+    test_scan();
+    if (!is_small) test_apply_large();
+  }
+  if (is_all || has("--wire")) {
+    test_wire(is_small ? 20 : 2000);
+    if (!is_small) test_wire_large();
+  }
   return areal::tests::finish();
 }

@@ -1,5 +1,5 @@
-// Kernels over lists of entries: each warp takes 256 that follow each other, in rows of 32, so that neighbours in a
-// sorted list are written together.
+// Kernels over lists of entries: each warp takes rows of 32 that follow each other, so that neighbours in a sorted list
+// are read or written together.
 #include <cuda_runtime.h>
 
 #include "engine/delta/bf16.h"
@@ -10,8 +10,12 @@ namespace areal::delta::cuda {
 namespace {
 
 constexpr std::uint32_t kThreads = 256;
-constexpr std::uint32_t kRows = 8;
-constexpr std::uint32_t kWarpEntries = kRows * kLanes;
+constexpr std::uint32_t kReadRows = 8;  // Of a warp at once, where entries are read at their places.
+// Entries that are written are better few at once: their front moves through the weights in a narrow band, and what the
+// cache writes back falls into open rows of memory more often. Shared memory that nobody uses keeps all but four blocks
+// away from a multiprocessor.
+constexpr std::uint32_t kWriteRows = 1;
+constexpr std::uint32_t kNarrowBytes = 48 << 10;
 
 template <class Index>
 __device__ const Index* indices_of(const PatchList& list) {
@@ -21,14 +25,18 @@ __device__ const Index* indices_of(const PatchList& list) {
 
 // Calls act(entry number, tensor, index, value) for each entry. All of a warp's indices are loaded first, and its
 // values if `kHasValues`: behind a store, which might have changed them, each load would wait for the one before.
-template <class Index, bool kHasValues, class Act>
+template <class Index, std::uint32_t kRows, bool kHasValues, class Act>
 __device__ void for_entries(const PatchList& list, const Act& act) {
+  constexpr std::uint32_t kWarpEntries = kRows * kLanes;
   const Index* indices = indices_of<Index>(list);
+  constexpr std::uint64_t kBlockEntries = std::uint64_t{kThreads} * kRows;
   const std::uint64_t total = min(list.offsets[list.tensors], list.most);
   const std::uint32_t lane = threadIdx.x % kLanes;
-  const std::uint64_t warp = (std::uint64_t{blockIdx.x} * kThreads + threadIdx.x) / kLanes;
-  const std::uint64_t stride = std::uint64_t{gridDim.x} * (kThreads / kLanes) * kWarpEntries;
-  for (std::uint64_t start = warp * kWarpEntries; start < total; start += stride) {
+  // Blocks start in order: each takes a run of entries, so that those under way are near each other.
+  const std::uint64_t run = (total / (gridDim.x * kBlockEntries) + 1) * kBlockEntries;
+  const std::uint64_t end_of_run = min(total, (blockIdx.x + 1) * run);
+  std::uint64_t start = blockIdx.x * run + threadIdx.x / kLanes * kWarpEntries;
+  for (; start < end_of_run; start += kBlockEntries) {
     Index loaded[kRows];
     std::uint16_t values[kRows];
 #pragma unroll
@@ -49,48 +57,64 @@ __device__ void for_entries(const PatchList& list, const Act& act) {
   }
 }
 
+__device__ void refuse(std::uint64_t* refused, std::uint64_t entries) {
+  atomicAdd(reinterpret_cast<unsigned long long*>(refused), entries);
+}
+
+// Once a launch: entries that the lists have no room for.
+__device__ void refuse_beyond(const PatchList& list, std::uint64_t* refused) {
+  const std::uint64_t entries = list.offsets[list.tensors];
+  if (blockIdx.x == 0 && threadIdx.x == 0 && entries > list.most) refuse(refused, entries - list.most);
+}
+
 template <class Index>
 __global__ void __launch_bounds__(kThreads)
     apply_kernel(const ApplyTarget* targets, const __grid_constant__ PatchList list, std::uint64_t* refused) {
+  refuse_beyond(list, refused);
   std::uint32_t target_of = 0;
   ApplyTarget target = targets[0];
-  for_entries<Index, true>(list, [&](std::uint64_t /*entry*/, std::uint32_t tensor, Index index, std::uint16_t value) {
-    if (tensor != target_of) target = targets[target_of = tensor];
-    if (static_cast<std::uint64_t>(index) < target.elements) {
-      target.weights[index] = value;
-    } else {
-      atomicAdd(reinterpret_cast<unsigned long long*>(refused), 1ULL);
-    }
-  });
+  for_entries<Index, kWriteRows, true>(
+      list, [&](std::uint64_t /*entry*/, std::uint32_t tensor, Index index, std::uint16_t value) {
+        if (tensor != target_of) target = targets[target_of = tensor];
+        if (static_cast<std::uint64_t>(index) < target.elements) {
+          target.weights[index] = value;
+        } else {
+          refuse(refused, 1);
+        }
+      });
 }
 
 template <class Index>
 __global__ void __launch_bounds__(kThreads)
     refused_kernel(const ApplyTarget* targets, const __grid_constant__ PatchList list, std::uint64_t* refused) {
+  refuse_beyond(list, refused);
   const Index* indices = indices_of<Index>(list);
-  for_entries<Index, false>(list, [&](std::uint64_t entry, std::uint32_t tensor, Index index, std::uint16_t /*value*/) {
-    const bool is_first = entry == list.offsets[tensor];
-    const bool ascends = is_first || indices[entry - 1] < index;
-    if (static_cast<std::uint64_t>(index) >= targets[tensor].elements || !ascends) {
-      atomicAdd(reinterpret_cast<unsigned long long*>(refused), 1ULL);
-    }
-  });
+  for_entries<Index, kReadRows, false>(
+      list, [&](std::uint64_t entry, std::uint32_t tensor, Index index, std::uint16_t /*value*/) {
+        const bool is_first = entry == list.offsets[tensor];
+        const bool ascends = is_first || indices[entry - 1] < index;
+        if (static_cast<std::uint64_t>(index) >= targets[tensor].elements || !ascends) {
+          refuse(refused, 1);
+        }
+      });
 }
 
 template <class Index>
 __global__ void __launch_bounds__(kThreads)
     gather_kernel(const GatherSource* sources, const __grid_constant__ PatchList list, std::uint16_t* values,
                   std::uint64_t* refused) {
-  for_entries<Index, false>(list, [&](std::uint64_t entry, std::uint32_t tensor, Index index, std::uint16_t /*value*/) {
-    const GatherSource source = sources[tensor];
-    std::uint16_t value = 0;
-    if (static_cast<std::uint64_t>(index) < source.elements) {
-      value = source.bf16 != nullptr ? source.bf16[index] : to_bf16(source.weights[index]);
-    } else {
-      atomicAdd(reinterpret_cast<unsigned long long*>(refused), 1ULL);
-    }
-    values[entry] = value;
-  });
+  refuse_beyond(list, refused);
+  for_entries<Index, kReadRows, false>(
+      list, [&](std::uint64_t entry, std::uint32_t tensor, Index index, std::uint16_t /*value*/) {
+        const GatherSource source = sources[tensor];
+        std::uint16_t value = 0;
+        if (static_cast<std::uint64_t>(index) < source.elements) {
+          value = source.bf16 != nullptr ? source.bf16[index] : to_bf16(source.weights[index]);
+        } else {
+          refuse(refused, 1);
+        }
+        values[entry] = value;
+      });
 }
 
 // Units of 8 elements where both sides are aligned alike, single elements at the ends and elsewhere.
@@ -115,33 +139,42 @@ __global__ void __launch_bounds__(kThreads)
              });
 }
 
-std::uint32_t blocks_of(const PatchList& list) { return blocks_for(list.most, kThreads * kRows); }
+// Up to 512 for each multiprocessor: those without entries end at once.
+std::uint32_t blocks_of(const PatchList& list, std::uint32_t rows) {
+  return blocks_for(list.most, std::uint64_t{kThreads} * rows, 512);
+}
 
-Status check_list(const PatchList& list) {
-  const bool has_indices = (list.indices32 != nullptr) != (list.indices64 != nullptr);
+Status check_list(const PatchList& list, const void* tensors, const std::uint64_t* refused, bool has_values) {
   if (list.offsets == nullptr) return Error{Errc::kInvalid, "a list without offsets"};
-  if (list.most > 0 && !has_indices) return Error{Errc::kInvalid, "one list of indices, please"};
+  if (tensors == nullptr || refused == nullptr) {
+    return Error{Errc::kInvalid, "tensors, and a place to count what is refused, please"};
+  }
+  if (list.most == 0) return Unit{};
+  if ((list.indices32 != nullptr) == (list.indices64 != nullptr)) {
+    return Error{Errc::kInvalid, "one list of indices, please"};
+  }
+  if (!has_values) return Error{Errc::kInvalid, "indices without values"};
   return Unit{};
 }
 
 }  // namespace
 
 Status apply_sparse(const ApplyTarget* targets, const PatchList& patch, std::uint64_t* refused, Stream stream) {
-  AREAL_TRY(check_list(patch));
-  if (patch.tensors == 0 || patch.most == 0) return Unit{};
-  const std::uint32_t blocks = blocks_of(patch);
+  if (patch.tensors == 0) return Unit{};
+  AREAL_TRY(check_list(patch, targets, refused, patch.values != nullptr));
+  const std::uint32_t blocks = blocks_of(patch, kWriteRows);
   if (patch.indices32 != nullptr) {
-    apply_kernel<std::int32_t><<<blocks, kThreads, 0, stream>>>(targets, patch, refused);
+    apply_kernel<std::int32_t><<<blocks, kThreads, kNarrowBytes, stream>>>(targets, patch, refused);
   } else {
-    apply_kernel<std::int64_t><<<blocks, kThreads, 0, stream>>>(targets, patch, refused);
+    apply_kernel<std::int64_t><<<blocks, kThreads, kNarrowBytes, stream>>>(targets, patch, refused);
   }
   return last_error("apply");
 }
 
 Status count_refused(const ApplyTarget* targets, const PatchList& patch, std::uint64_t* refused, Stream stream) {
-  AREAL_TRY(check_list(patch));
-  if (patch.tensors == 0 || patch.most == 0) return Unit{};
-  const std::uint32_t blocks = blocks_of(patch);
+  if (patch.tensors == 0) return Unit{};
+  AREAL_TRY(check_list(patch, targets, refused, true));
+  const std::uint32_t blocks = blocks_of(patch, kReadRows);
   if (patch.indices32 != nullptr) {
     refused_kernel<std::int32_t><<<blocks, kThreads, 0, stream>>>(targets, patch, refused);
   } else {
@@ -158,9 +191,9 @@ Status copy_dense(const DenseCopy* copies, std::uint32_t count, std::uint64_t ch
 
 Status gather_values(const GatherSource* sources, const PatchList& list, std::uint16_t* values, std::uint64_t* refused,
                      Stream stream) {
-  AREAL_TRY(check_list(list));
-  if (list.tensors == 0 || list.most == 0) return Unit{};
-  const std::uint32_t blocks = blocks_of(list);
+  if (list.tensors == 0) return Unit{};
+  AREAL_TRY(check_list(list, sources, refused, values != nullptr));
+  const std::uint32_t blocks = blocks_of(list, kReadRows);
   if (list.indices32 != nullptr) {
     gather_kernel<std::int32_t><<<blocks, kThreads, 0, stream>>>(sources, list, values, refused);
   } else {

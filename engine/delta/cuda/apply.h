@@ -1,10 +1,14 @@
-// Puts changes into weights in place, or whole tensors where that is cheaper, for many tensors in one launch; and takes
-// the values of given indices out of weights.
+// Puts changes into weights in place, or whole tensors, for many tensors in one launch; and takes the values of given
+// indices out of weights. Which of the two is faster for a tensor, apply_form() in apply_rule.h says; the caller
+// chooses.
 //
 // Lists are as the detector writes them: tensor t has entries offsets[t] .. offsets[t + 1] - 1, indices count from the
 // start of their tensor. Indices may be in any order, each at most once in a tensor: of two values for one element
-// either can win. Which form a tensor takes is decided by apply_form() in apply_rule.h. All pointers are device
-// pointers with their element's alignment. Functions may be called from any host thread.
+// either can win. Sorted ones are faster. All pointers are device pointers with their element's alignment. Functions
+// may be called from any host thread.
+//
+// REQUIRES of every list: offsets begin at 0 and ascend. They may end beyond `most`, as those of a detector whose
+// output was too small: what the lists have no room for is refused, and counted.
 #pragma once
 #include <cstdint>
 
@@ -25,14 +29,14 @@ struct PatchList {
   const std::uint16_t* values = nullptr;
   const std::uint64_t* offsets = nullptr;  // tensors + 1.
   std::uint32_t tensors = 0;
-  std::uint64_t most = 0;  // Entries that the lists have room for; the launch is sized by it.
+  std::uint64_t most = 0;  // Entries that the lists have room for; launches are sized by it.
 };
 
-// weights[index] = value for every entry. Entries outside their tensor are left out and counted in *refused, which is
-// added to: whoever needs all or nothing calls count_refused() first and waits.
+// weights[index] = value for every entry. Entries outside their tensor or beyond the lists are left out and counted in
+// *refused, which is added to: whoever needs all or nothing calls count_refused() first and waits.
 Status apply_sparse(const ApplyTarget* targets, const PatchList& patch, std::uint64_t* refused, Stream stream);
 
-// Adds to *refused the entries that are outside their tensor, and those that do not ascend within it.
+// Adds to *refused the entries that are outside their tensor, that do not ascend within it, or are beyond the lists.
 Status count_refused(const ApplyTarget* targets, const PatchList& patch, std::uint64_t* refused, Stream stream);
 
 struct DenseCopy {
@@ -45,7 +49,8 @@ struct DenseCopy {
 // All of `copies`, device memory, which have `chunks` chunks; the regions must not overlap.
 Status copy_dense(const DenseCopy* copies, std::uint32_t count, std::uint64_t chunks, Stream stream);
 
-// values[i] = bf16 of sources[t][index of entry i], for entries whose index is inside; others get 0 and are counted.
+// values[i] = bf16 of sources[t][index of entry i], for entries whose index is inside; others get 0 and are counted;
+// entries beyond the lists are counted.
 struct GatherSource {
   const float* weights = nullptr;  // One of the two: fp32 is rounded as to_bf16() does.
   const std::uint16_t* bf16 = nullptr;

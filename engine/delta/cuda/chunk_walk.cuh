@@ -74,14 +74,15 @@ __device__ Number block_sum(Number mine) {
   return mine;
 }
 
-// As many blocks as have work, and at most eight for each multiprocessor.
-inline std::uint32_t blocks_for(std::uint64_t work, std::uint64_t of_a_block) {
+// As many blocks as have work, and at most `most` for each multiprocessor.
+inline std::uint32_t blocks_for(std::uint64_t work, std::uint64_t of_a_block, std::uint32_t most = 8) {
   int device = 0;
   int processors = 0;
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
   const std::uint64_t wanted = work / of_a_block + 1;
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, static_cast<std::uint64_t>(processors) * 8));
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(wanted, std::uint64_t{most} * static_cast<std::uint32_t>(processors)));
 }
 
 }  // namespace areal::delta::cuda

@@ -15,10 +15,10 @@ namespace areal::delta::cuda {
 struct DetectTableAccess {
   static DetectTable create() { return {}; }
   static TilePlan& plan(DetectTable& table) { return table.plan_; }
-  static Status fill(DetectTable& table, std::span<const TileTensor> tensors, Shape shape, bool is_snapshot);
+  static Status fill(DetectTable& table, std::span<const TileTensor> tensors, bool is_snapshot);
   static Status launch(const DetectTable& table, const ChangeRule* rules, const ChangeOutput& output, Stream stream);
   static bool is_snapshot(const DetectTable& table) { return table.is_snapshot_; }
-  static std::uint32_t rules(const DetectTable& table) { return table.rules_; }
+  static std::uint64_t rules(const DetectTable& table) { return table.rules_; }
 };
 
 namespace {
@@ -28,11 +28,11 @@ struct Workspace {
   explicit Workspace(std::uint64_t tiles)
       : places(kGroupsMost * sizeof(std::uint64_t)),
         counts(places + tiles * sizeof(std::uint64_t)),
-        marks(counts + (tiles + 1) / 2 * 2 * sizeof(std::uint32_t)),
-        all(marks + tiles * kTileWords * sizeof(std::uint32_t)) {}
+        notes(counts + (tiles + 1) / 2 * 2 * sizeof(std::uint32_t)),
+        all(notes + tiles * kNotesMost * sizeof(std::uint32_t)) {}
   std::size_t places;
   std::size_t counts;
-  std::size_t marks;
+  std::size_t notes;
   std::size_t all;
 };
 
@@ -51,18 +51,6 @@ Status launch_kind(const DetectArguments& arguments, Stream stream) {
   place_kernel<<<groups, kPlaceThreads, 0, stream>>>(arguments);
   write_kernel<Kind><<<blocks, kTileWarps * kLanes, 0, stream>>>(arguments);
   return last_error("detector");
-}
-
-Status launch_shape(Shape shape, bool is_snapshot, const DetectArguments& arguments, Stream stream) {
-  switch (shape) {
-    case Shape::kWide:
-      return is_snapshot ? launch_kind<WideSnapshot>(arguments, stream) : launch_kind<WideInversion>(arguments, stream);
-    case Shape::kTwin:
-      return is_snapshot ? launch_kind<TwinSnapshot>(arguments, stream) : launch_kind<TwinInversion>(arguments, stream);
-    case Shape::kDeep:
-      return is_snapshot ? launch_kind<DeepSnapshot>(arguments, stream) : launch_kind<DeepInversion>(arguments, stream);
-  }
-  return Error{Errc::kInvalid, "unknown shape"};
 }
 
 Status to_device(void** target, const void* source, std::size_t bytes) {
@@ -85,17 +73,16 @@ Status check_output(const DetectTable& table, const ChangeOutput& output) {
 
 }  // namespace
 
-Status DetectTableAccess::fill(DetectTable& table, std::span<const TileTensor> tensors, Shape shape, bool is_snapshot) {
+Status DetectTableAccess::fill(DetectTable& table, std::span<const TileTensor> tensors, bool is_snapshot) {
   std::vector<std::uint64_t> sizes;
   for (const TileTensor& tensor : tensors) {
     sizes.push_back(tensor.elements);
     table.largest_tensor_ = std::max(table.largest_tensor_, tensor.elements);
-    if (tensor.elements > 0) table.rules_ = std::max(table.rules_, tensor.rule + 1);
+    if (tensor.elements > 0) table.rules_ = std::max(table.rules_, std::uint64_t{tensor.rule} + 1);
   }
   Result<TilePlan> plan = plan_tiles(sizes, kTileElements);
   if (!plan) return std::move(plan).error();
   table.plan_ = std::move(plan).value();
-  table.shape_ = shape;
   table.is_snapshot_ = is_snapshot;
   AREAL_TRY(to_device(&table.tensors_, tensors.data(), tensors.size_bytes()));
   AREAL_TRY(to_device(&table.first_tiles_, table.plan_.first_tile.data(),
@@ -122,7 +109,7 @@ Status DetectTableAccess::launch(const DetectTable& table, const ChangeRule* rul
   arguments.groups = reinterpret_cast<std::uint64_t*>(workspace);
   arguments.places = reinterpret_cast<std::uint64_t*>(workspace + parts.places);
   arguments.counts = reinterpret_cast<std::uint32_t*>(workspace + parts.counts);
-  arguments.marks = reinterpret_cast<std::uint32_t*>(workspace + parts.marks);
+  arguments.notes = reinterpret_cast<std::uint32_t*>(workspace + parts.notes);
   arguments.indices32 = output.indices32;
   arguments.indices64 = output.indices64;
   arguments.values = output.values;
@@ -131,10 +118,11 @@ Status DetectTableAccess::launch(const DetectTable& table, const ChangeRule* rul
   arguments.tensor_count = table.plan_.tensors();
   arguments.tile_count = table.plan_.tiles();
   arguments.group_tiles = std::max(kPlaceThreads, (table.plan_.tiles() - 1) / kGroupsMost + 1);
-  return launch_shape(table.shape_, table.is_snapshot_, arguments, stream);
+  return table.is_snapshot_ ? launch_kind<SentSnapshot>(arguments, stream)
+                            : launch_kind<OptimizerInversion>(arguments, stream);
 }
 
-Result<DetectTable> DetectTable::make(std::span<const OptimizerTensor> tensors, Shape shape) {
+Result<DetectTable> DetectTable::make(std::span<const OptimizerTensor> tensors) {
   std::vector<TileTensor> entries;
   for (const OptimizerTensor& tensor : tensors) {
     const bool is_good = is_usable(tensor.weights) && is_usable(tensor.exp_avg) && is_usable(tensor.exp_avg_sq);
@@ -142,11 +130,11 @@ Result<DetectTable> DetectTable::make(std::span<const OptimizerTensor> tensors, 
     entries.push_back({{tensor.weights, tensor.exp_avg, tensor.exp_avg_sq}, tensor.elements, tensor.rule, 0});
   }
   DetectTable table;
-  AREAL_TRY(DetectTableAccess::fill(table, entries, shape, false));
+  AREAL_TRY(DetectTableAccess::fill(table, entries, false));
   return Result<DetectTable>(std::move(table));
 }
 
-Result<DetectTable> DetectTable::make(std::span<const SnapshotTensor> tensors, Shape shape) {
+Result<DetectTable> DetectTable::make(std::span<const SnapshotTensor> tensors) {
   std::vector<TileTensor> entries;
   for (const SnapshotTensor& tensor : tensors) {
     const bool is_good = is_usable(tensor.weights) && is_usable(tensor.sent);
@@ -154,7 +142,7 @@ Result<DetectTable> DetectTable::make(std::span<const SnapshotTensor> tensors, S
     entries.push_back({{tensor.weights, tensor.sent, nullptr}, tensor.elements, 0, 0});
   }
   DetectTable table;
-  AREAL_TRY(DetectTableAccess::fill(table, entries, shape, true));
+  AREAL_TRY(DetectTableAccess::fill(table, entries, true));
   return Result<DetectTable>(std::move(table));
 }
 
@@ -162,7 +150,6 @@ DetectTable::DetectTable(DetectTable&& other) noexcept { *this = std::move(other
 
 DetectTable& DetectTable::operator=(DetectTable&& other) noexcept {
   std::swap(plan_, other.plan_);
-  std::swap(shape_, other.shape_);
   std::swap(is_snapshot_, other.is_snapshot_);
   std::swap(largest_tensor_, other.largest_tensor_);
   std::swap(rules_, other.rules_);
@@ -181,8 +168,10 @@ DetectTable::~DetectTable() {
 Status detect_changes(const DetectTable& table, const ChangeRule* rules, std::uint32_t rule_count,
                       const ChangeOutput& output, Stream stream) {
   if (DetectTableAccess::is_snapshot(table)) return Error{Errc::kInvalid, "a table of snapshots"};
-  if (rule_count < DetectTableAccess::rules(table))
+  if (rule_count < DetectTableAccess::rules(table)) {
     return Error{Errc::kInvalid, "a tensor names a rule that is missing"};
+  }
+  if (rules == nullptr && DetectTableAccess::rules(table) > 0) return Error{Errc::kInvalid, "no rules"};
   return DetectTableAccess::launch(table, rules, output, stream);
 }
 

@@ -5,9 +5,9 @@
 // start of its tensor, and their bf16 bits. Where a tensor's part begins stands in device memory: nothing waits for the
 // host. The result depends on the input alone, not on the device or on how blocks were scheduled.
 //
-// Three launches and a small memset, however many tensors: look (all bytes once; a bit an element and counts), place
-// (where each tile's changes go), write (indices, and values of the changed weights). No block waits for another. The
-// table holds what they hand on: 67 bytes for each 512 elements.
+// Three launches and a small memset, however many tensors: look (all bytes once; notes and count of each tile), place
+// (where each tile's changes go), write (notes to indices and values). No block waits for another. The table holds what
+// they hand on: 1,036 bytes for each 2,048 elements.
 //
 // Functions may be called from any host thread; calls that share a workspace must be in one stream's order. Device
 // pointers need their element's alignment and no more. A launch can be captured into a graph and replayed.
@@ -50,17 +50,13 @@ struct ChangeOutput {
   std::uint64_t* offsets = nullptr;
 };
 
-// How much a warp has on its way at once, and so how many of them fit; results do not depend on it. kWide: 8 rows of 32
-// elements (16 of a snapshot); kTwin: half, and more warps; kDeep: twice, and fewer warps.
-enum class Shape : std::uint8_t { kWide, kTwin, kDeep };
-
 // Tensors as a launch wants them, in device memory. Made once as long as pointers and sizes stay; move-only.
 class DetectTable {
  public:
-  // Allocates device memory and copies the table there; waits for the copy. Refuses null pointers of tensors that are
-  // not empty, pointers without their element's alignment, and what plan_tiles() refuses.
-  static Result<DetectTable> make(std::span<const OptimizerTensor> tensors, Shape shape = Shape::kWide);
-  static Result<DetectTable> make(std::span<const SnapshotTensor> tensors, Shape shape = Shape::kWide);
+  // Allocates device memory and copies the table there; waits for all work of the device. Refuses null pointers of
+  // tensors that are not empty, pointers without their element's alignment, and what plan_tiles() refuses.
+  static Result<DetectTable> make(std::span<const OptimizerTensor> tensors);
+  static Result<DetectTable> make(std::span<const SnapshotTensor> tensors);
 
   DetectTable(DetectTable&& other) noexcept;
   DetectTable& operator=(DetectTable&& other) noexcept;
@@ -76,17 +72,17 @@ class DetectTable {
   DetectTable() = default;
 
   TilePlan plan_;
-  Shape shape_ = Shape::kWide;
   bool is_snapshot_ = false;
   std::uint64_t largest_tensor_ = 0;
-  std::uint32_t rules_ = 0;      // At least as many must be given to a launch.
+  std::uint64_t rules_ = 0;      // At least as many must be given to a launch.
   void* tensors_ = nullptr;      // Device.
   void* first_tiles_ = nullptr;  // Device.
-  void* workspace_ = nullptr;    // Device; marks and counts of the launch that runs.
+  void* workspace_ = nullptr;    // Device; notes and counts of the launch that runs.
 };
 
 // `rules` is a device pointer to `rule_count` rules; it is read by the launch, not by this call. Refuses a table of
-// another kind, fewer rules than the tensors name, int32 indices for a tensor that is too large, and missing outputs.
+// another kind, null or fewer rules than the tensors name, int32 indices for a tensor that is too large, and missing
+// outputs.
 Status detect_changes(const DetectTable& table, const ChangeRule* rules, std::uint32_t rule_count,
                       const ChangeOutput& output, Stream stream);
 // Bits are compared: +0 and -0 differ, a NaN equals itself.

@@ -2,6 +2,7 @@
 //
 // A kind decides rows of 32 elements, `kRows` of them with all loads on their way at once, and gives each lane's
 // decisions as bits by row. Loads are single elements: 32 lanes beside each other need no alignment beyond theirs.
+// The bf16 values of rows r and r + 1, the second one above, stay at pairs[r / 2 * 32]; `pairs` has the lane's place.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -36,7 +37,7 @@ struct Inversion {
 
   // `first`: the lane's first element; `inside`: how many rows from there on have an element for it.
   static __device__ RowBits look(const TileTensor& tensor, const ChangeRule& rule, std::uint64_t first,
-                                 std::uint32_t inside) {
+                                 std::uint32_t inside, std::uint32_t* pairs) {
     const float* weights = static_cast<const float*>(tensor.arrays[0]) + first;
     const float* exp_avg = static_cast<const float*>(tensor.arrays[1]) + first;
     const float* exp_avg_sq = static_cast<const float*>(tensor.arrays[2]) + first;
@@ -54,6 +55,7 @@ struct Inversion {
 #pragma unroll
     for (std::uint32_t row = 0; row < kRows; row += 2) {
       const std::uint32_t pair = bf16_pair(w[row], w[row + 1]);
+      pairs[row / 2 * kLanes] = pair;
       const Screened low = screen(rule, w[row], m[row], v[row], pair << 16, FastApproximate{});
       const Screened high = screen(rule, w[row + 1], m[row + 1], v[row + 1], pair & 0xFFFF0000U, FastApproximate{});
       if (low == Screened::kChanged) bits.changed |= 1U << row;
@@ -84,7 +86,7 @@ struct Snapshot {
   static constexpr bool kHasRule = false;
 
   static __device__ RowBits look(const TileTensor& tensor, const ChangeRule& /*rule*/, std::uint64_t first,
-                                 std::uint32_t inside) {
+                                 std::uint32_t inside, std::uint32_t* pairs) {
     const std::uint16_t* weights = static_cast<const std::uint16_t*>(tensor.arrays[0]) + first;
     const std::uint16_t* sent = static_cast<const std::uint16_t*>(tensor.arrays[1]) + first;
     std::uint16_t now[kRows];
@@ -97,8 +99,10 @@ struct Snapshot {
     }
     RowBits bits;
 #pragma unroll
-    for (std::uint32_t row = 0; row < kRows; ++row) {
+    for (std::uint32_t row = 0; row < kRows; row += 2) {
+      pairs[row / 2 * kLanes] = now[row] | std::uint32_t{now[row + 1]} << 16;
       if (now[row] != before[row]) bits.changed |= 1U << row;
+      if (now[row + 1] != before[row + 1]) bits.changed |= 2U << row;
     }
     return bits;
   }
@@ -113,11 +117,8 @@ struct Snapshot {
 };
 
 // Bytes on their way on one multiprocessor: rows x arrays x 32 lanes x element x warps; registers bound their product.
-using WideInversion = Inversion<8, 4>;
-using TwinInversion = Inversion<4, 5>;
-using DeepInversion = Inversion<16, 2>;
-using WideSnapshot = Snapshot<16, 5>;
-using TwinSnapshot = Snapshot<8, 8>;
-using DeepSnapshot = Snapshot<32, 3>;
+// Half as many rows with more warps, and twice as many with fewer, were slower at all shares.
+using OptimizerInversion = Inversion<8, 4>;
+using SentSnapshot = Snapshot<16, 5>;
 
 }  // namespace areal::delta::cuda

@@ -1,6 +1,9 @@
 // Why a coded delta was refused on a device, by number; blocks report the least (block, reason).
 #pragma once
 #include <cstdint>
+#include <iterator>
+
+#include "engine/base/result.h"
 
 namespace areal::delta::cuda {
 
@@ -23,24 +26,30 @@ enum class WireReason : std::uint8_t {
   kBehindEnd,
 };
 
-inline constexpr const char* kWireReasons[] = {
-    "offsets of the tensors descend or are beyond the lists",
-    "indices are outside or out of order",
-    "there is too little room",
-    "2^32 units of coded blocks and more: send parts",
-    "no header of version 1, or values of another width",
-    "another length than the header says",
-    "other tensors than the receiver's, or changes that do not fit into them",
-    "header and rows do not fit their check",
-    "the new values are not those that were sent: the receiver holds another base",
-    "steps, and a tensor has no base",
-    "a tensor of more than 2^31 elements, and indices of 32 bits",
-    "begins or ends where none can",
-    "does not fit its check",
-    "begins with codes that do not exist, or has another length than they take",
-    "has other numbers than changes, or too large ones",
-    "has an index behind what comes after it",
+struct WireReasonWords {
+  Errc code;  // As the CPU's coding has it, where the two can tell the same.
+  const char* text;
 };
+inline constexpr WireReasonWords kWireReasons[] = {
+    {Errc::kInvalid, "offsets of the tensors descend or are beyond the lists"},
+    {Errc::kInvalid, "indices are outside or out of order"},
+    {Errc::kInvalid, "there is too little room"},
+    {Errc::kUnsupported, "2^32 units of coded blocks and more: send parts"},
+    {Errc::kInvalid, "no header of version 1, or values of another width"},
+    {Errc::kTruncated, "another length than the header says"},
+    {Errc::kInvalid, "other tensors than the receiver's, or changes that do not fit into them"},
+    {Errc::kCorrupt, "header and rows do not fit their check"},
+    {Errc::kCorrupt, "the new values are not those that were sent: the receiver holds another base"},
+    {Errc::kInvalid, "steps, and a tensor has no base"},
+    {Errc::kInvalid, "a tensor of more than 2^31 elements, and indices of 32 bits"},
+    {Errc::kCorrupt, "begins or ends where none can"},
+    {Errc::kCorrupt, "does not fit its check"},
+    {Errc::kCorrupt, "begins with codes that do not exist, or has another length than they take"},
+    {Errc::kCorrupt, "has other numbers than changes, or too large ones"},
+    {Errc::kCorrupt, "has an index behind what comes after it"},
+};
+static_assert(std::size(kWireReasons) == static_cast<std::size_t>(WireReason::kBehindEnd) + 1,
+              "a line for each reason");
 
 // A report that is about no block sorts behind all that are.
 inline constexpr std::uint64_t kNoBlock = (1ULL << 55) - 1;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 
 #include "engine/delta/cuda/wire.h"
@@ -11,8 +12,8 @@ Status wire_status(const WireOutcome& outcome) {
   const std::uint64_t block = outcome.worst >> 8;
   std::string text("coded delta: ");
   if (block != kNoBlock) text.append("block ").append(std::to_string(block)).append(": ");
-  text.append(reason < std::size(kWireReasons) ? kWireReasons[reason] : "refused");
-  return Error{Errc::kCorrupt, std::move(text)};
+  const WireReasonWords words = kWireReasons[std::min<std::uint64_t>(reason, std::size(kWireReasons) - 1)];
+  return Error{words.code, text.append(words.text)};
 }
 
 }  // namespace areal::delta::cuda
