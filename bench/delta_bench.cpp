@@ -174,7 +174,9 @@ void print_counts(const char* name, const SweepCounts& counts) {
 bool sweep_all(const Wishes& wishes) {
   bool is_good = true;
   SweepResult sum;
-  const auto one = [&](const SweepCell& cell, std::uint64_t weights) {
+  std::uint32_t cells = 0;
+  const auto one = [&](SweepCell cell, std::uint64_t weights) {
+    cell.number = cells++;
     const SweepResult result = sweep(cell, weights, wishes.threads);
     std::printf("  rate %.0e, decay %.2f, contraction %s\n", cell.learning_rate, cell.weight_decay,
                 cell.is_contracted ? "on" : "off");

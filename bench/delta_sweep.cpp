@@ -136,6 +136,7 @@ class Worker {
  public:
   explicit Worker(const SweepCell& cell)
       : is_contracted_(cell.is_contracted),
+        draws_(mixed(cell.number * 0x9E3779B9U)),
         settings_{.learning_rate = cell.learning_rate, .weight_decay = cell.weight_decay, .beta2 = 0.95},
         by_(order_scalars(settings_, kStep)),
         proven_(ChangeRule::proven(proven_step(settings_, kStep))),
@@ -150,7 +151,7 @@ class Worker {
     const bool is_hard = number % 8 == 7;
     const Stratum stratum = is_hard ? static_cast<Stratum>(1 + number / 8 % 3) : Stratum::kTraining;
     const std::size_t order = number / 24 % kPlain.size();
-    draw_block(stratum, mixed(static_cast<std::uint32_t>(number)), *block_);
+    draw_block(stratum, mixed(static_cast<std::uint32_t>(number) + draws_), *block_);
     const auto& steps = !is_contracted_ ? kPlain : (number / 168 % 2 == 0 ? kContracted : kOther);
     steps[order](by_, *block_);
     (is_hard ? result.proven_hard : result.proven).add(judge(proven_, *block_, finder_, found_));
@@ -160,6 +161,7 @@ class Worker {
 
  private:
   bool is_contracted_;
+  std::uint32_t draws_;
   AdamWSettings settings_;
   OrderScalars by_;
   ChangeRule proven_;

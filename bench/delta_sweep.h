@@ -19,6 +19,7 @@ struct SweepCell {
   double learning_rate = 0;
   double weight_decay = 0;
   bool is_contracted = false;
+  std::uint32_t number = 0;  // Of the cell: each draws weights of its own.
 };
 
 struct SweepCounts {

@@ -5,9 +5,6 @@
 namespace areal::delta {
 namespace {
 
-constexpr std::uint64_t kMaxBins = 4096;
-constexpr std::uint64_t kMaxSamples = 16;
-
 std::uint64_t sum_of(std::span<const std::uint8_t> bytes) {
   std::uint64_t sum = 0;
   for (const std::uint8_t byte : bytes) sum += byte;

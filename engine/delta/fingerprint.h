@@ -13,6 +13,9 @@
 
 namespace areal::delta {
 
+inline constexpr std::uint64_t kMaxBins = 4096;
+inline constexpr std::uint64_t kMaxSamples = 16;
+
 struct Fingerprint {
   DType dtype = DType::kBf16;
   std::uint64_t bytes = 0;

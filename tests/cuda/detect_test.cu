@@ -28,12 +28,15 @@ struct Shards {
   std::vector<float> exp_avg = std::vector<float>(total + 2);
   std::vector<float> exp_avg_sq = std::vector<float>(total + 3);
 
-  void fill(const ProvenStep& step, std::uint64_t seed) {
+  // Of every `one_in` elements one is of a stratum, and the others stand still and are not marked.
+  void fill(const ProvenStep& step, std::uint64_t seed, std::uint64_t one_in = 1) {
     const ProvenScalars scalars = proven_scalars(step);
     areal::tests::in_threads(total, [&](std::uint64_t first, std::uint64_t end) {
       for (std::uint64_t i = first; i < end; ++i) {
         const auto stratum = static_cast<Stratum>(i % 7 % static_cast<std::uint64_t>(Stratum::kCount));
-        const areal::tests::State state = areal::tests::state_of(stratum, seed, i, scalars);
+        const areal::tests::State state = areal::mix_words(seed, i) % one_in == 0
+                                              ? areal::tests::state_of(stratum, seed, i, scalars)
+                                              : areal::tests::State{1.0F, 0.0F, 1e-8F};
         weights[i + 1] = state.weight;
         exp_avg[i + 2] = state.exp_avg;
         exp_avg_sq[i + 3] = state.exp_avg_sq;
@@ -148,6 +151,26 @@ void finds_what_the_rule_marks(std::size_t steps) {
         AREAL_EXPECT(is_equal(expected, lists, is_wide));
       }
     }
+  }
+}
+
+// Few changes of every kind, so that their values come from the first pass: infinities and NaN among them.
+void values_of_few_changes() {
+  Shards shards;
+  const ProvenStep step = areal::tests::steps_to_test()[0];
+  const ChangeRule rule = proven_rule(step);
+  const DeviceArray<ChangeRule> rules(std::span(&rule, 1));
+  for (const std::uint64_t seed : {std::uint64_t{91}, std::uint64_t{92}}) {
+    shards.fill(step, seed, 20);
+    const DeviceShards there(shards);
+    const Changes expected = expected_changes(shards, rule);
+    AREAL_EXPECT(expected.indices.size() < shards.total / 15);
+    AREAL_EXPECT(std::count(expected.values.begin(), expected.values.end(), kCanonicalNan) > 0);
+    const DeviceLists lists(shards.total, shards.sizes.size());
+    const DetectTable table = must(DetectTable::make(std::span<const OptimizerTensor>(there.tensors)));
+    must(detect_changes(table, rules.data(), 1, lists.output(false, shards.total), nullptr));
+    areal::tests::wait_for_device();
+    AREAL_EXPECT(is_equal(expected, lists, false));
   }
 }
 
@@ -339,6 +362,7 @@ void wrong_arguments_are_refused() {
 
 void test_detect(std::size_t steps) {
   finds_what_the_rule_marks(steps);
+  values_of_few_changes();
   tensors_have_their_own_rules();
   what_does_not_fit_is_counted_and_not_written();
   nothing_to_look_at_gives_nothing();

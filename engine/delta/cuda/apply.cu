@@ -57,14 +57,10 @@ __device__ void for_entries(const PatchList& list, const Act& act) {
   }
 }
 
-__device__ void refuse(std::uint64_t* refused, std::uint64_t entries) {
-  atomicAdd(reinterpret_cast<unsigned long long*>(refused), entries);
-}
-
 // Once a launch: entries that the lists have no room for.
 __device__ void refuse_beyond(const PatchList& list, std::uint64_t* refused) {
   const std::uint64_t entries = list.offsets[list.tensors];
-  if (blockIdx.x == 0 && threadIdx.x == 0 && entries > list.most) refuse(refused, entries - list.most);
+  if (blockIdx.x == 0 && threadIdx.x == 0 && entries > list.most) add_to(refused, entries - list.most);
 }
 
 template <class Index>
@@ -79,7 +75,7 @@ __global__ void __launch_bounds__(kThreads)
         if (static_cast<std::uint64_t>(index) < target.elements) {
           target.weights[index] = value;
         } else {
-          refuse(refused, 1);
+          add_to(refused, 1);
         }
       });
 }
@@ -94,7 +90,7 @@ __global__ void __launch_bounds__(kThreads)
         const bool is_first = entry == list.offsets[tensor];
         const bool ascends = is_first || indices[entry - 1] < index;
         if (static_cast<std::uint64_t>(index) >= targets[tensor].elements || !ascends) {
-          refuse(refused, 1);
+          add_to(refused, 1);
         }
       });
 }
@@ -111,7 +107,7 @@ __global__ void __launch_bounds__(kThreads)
         if (static_cast<std::uint64_t>(index) < source.elements) {
           value = source.bf16 != nullptr ? source.bf16[index] : to_bf16(source.weights[index]);
         } else {
-          refuse(refused, 1);
+          add_to(refused, 1);
         }
         values[entry] = value;
       });

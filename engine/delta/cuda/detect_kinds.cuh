@@ -2,7 +2,8 @@
 //
 // A kind decides rows of 32 elements, `kRows` of them with all loads on their way at once, and gives each lane's
 // decisions as bits by row. Loads are single elements: 32 lanes beside each other need no alignment beyond theirs.
-// The bf16 values of rows r and r + 1, the second one above, stay at pairs[r / 2 * 32]; `pairs` has the lane's place.
+// The bf16 values of rows r and r + 1, the second one above, stay at pairs[r / 2 * 32] as value_of_pair() takes them;
+// `pairs` has the lane's place.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -76,6 +77,7 @@ struct Inversion {
   static __device__ std::uint16_t value(const TileTensor& tensor, std::uint64_t index) {
     return to_bf16(static_cast<const float*>(tensor.arrays[0])[index]);
   }
+  static __device__ std::uint32_t value_of_pair(std::uint32_t bits) { return bits == kPairNan ? kCanonicalNan : bits; }
 };
 
 // Compares with what was sent.
@@ -114,6 +116,7 @@ struct Snapshot {
   static __device__ std::uint16_t value(const TileTensor& tensor, std::uint64_t index) {
     return static_cast<const std::uint16_t*>(tensor.arrays[0])[index];
   }
+  static __device__ std::uint32_t value_of_pair(std::uint32_t bits) { return bits; }
 };
 
 // Bytes on their way on one multiprocessor: rows x arrays x 32 lanes x element x warps; registers bound their product.

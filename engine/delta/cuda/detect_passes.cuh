@@ -182,9 +182,7 @@ __global__ void __launch_bounds__(kTileWarps* kLanes, Kind::kBlocks)
   const std::uint32_t count = bits.count();
   if (lane == 0) {
     arguments.counts[number] = count;
-    if (count > 0) {
-      atomicAdd(reinterpret_cast<unsigned long long*>(&arguments.groups[number / arguments.group_tiles]), count);
-    }
+    if (count > 0) add_to(&arguments.groups[number / arguments.group_tiles], count);
   }
   std::uint32_t* notes = arguments.notes + std::uint64_t{number} * kNotesMost;
   if (count > kNotesMost) {
@@ -197,7 +195,7 @@ __global__ void __launch_bounds__(kTileWarps* kLanes, Kind::kBlocks)
   bits.for_mine([&](std::uint32_t i, std::uint32_t position) {
     const std::uint32_t row = position / kLanes;
     const std::uint32_t pair = pairs[row / 2 * kLanes + position % kLanes];
-    ready[i] = position << 16 | (row % 2 == 0 ? pair & 0xFFFFU : pair >> 16);
+    ready[i] = position << 16 | Kind::value_of_pair(row % 2 == 0 ? pair & 0xFFFFU : pair >> 16);
   });
   __syncwarp();
   // Whole sectors of 32 bytes: of a part, memory would have to fill the rest.

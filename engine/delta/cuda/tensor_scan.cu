@@ -3,17 +3,12 @@
 #include "engine/delta/cuda/chunk_walk.cuh"
 #include "engine/delta/cuda/tensor_scan.h"
 #include "engine/delta/element_digest.h"
+#include "engine/delta/fingerprint.h"
 
 namespace areal::delta::cuda {
 namespace {
 
 constexpr std::uint32_t kThreads = 256;
-constexpr std::uint64_t kMaxBins = 4096;  // fingerprint.cpp has the same.
-constexpr std::uint64_t kMaxSamples = 16;
-
-__device__ void add_to(std::uint64_t* sum, std::uint64_t addend) {
-  atomicAdd(reinterpret_cast<unsigned long long*>(sum), static_cast<unsigned long long>(addend));
-}
 
 // Calls act(number of the element, bits) for a part of a chunk's elements, with loads of 16 bytes where they are
 // aligned.

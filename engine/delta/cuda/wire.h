@@ -24,7 +24,7 @@ struct WireTensor {
 struct WireOutcome {
   std::uint64_t worst = 0;
   std::uint64_t units = 0;    // Of the message, also if it had no room.
-  std::uint64_t changes = 0;  // Decoded.
+  std::uint64_t changes = 0;  // Coded or decoded; of a message that was refused, as far as it says.
   std::uint64_t blocks = 0;
 };
 inline constexpr std::uint64_t kWireGood = ~0ULL;

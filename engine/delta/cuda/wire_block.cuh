@@ -26,9 +26,6 @@ __device__ inline std::uint32_t change_of(std::uint32_t row) {
 __device__ inline void report(std::uint64_t* worst, std::uint64_t block, WireReason reason) {
   atomicMin(reinterpret_cast<unsigned long long*>(worst), wire_report(block, reason));
 }
-__device__ inline void add_to(std::uint64_t* sum, std::uint64_t part) {
-  atomicAdd(reinterpret_cast<unsigned long long*>(sum), part);
-}
 
 struct Plus {
   template <class Number>
@@ -199,13 +196,6 @@ __device__ Counted number_blocks(std::uint32_t tensors, const ChangesOf& changes
   return ahead;
 }
 
-inline std::uint32_t wire_grid(std::uint64_t blocks) {
-  int device = 0;
-  int processors = 0;
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-  const std::uint64_t most = static_cast<std::uint64_t>(processors) * 16;
-  return static_cast<std::uint32_t>(blocks == 0 ? 1 : (blocks < most ? blocks : most));
-}
+inline std::uint32_t wire_grid(std::uint64_t blocks) { return blocks_for(blocks, 1, 16); }
 
 }  // namespace areal::delta::cuda

@@ -10,7 +10,6 @@ namespace areal::delta::cuda {
 namespace {
 
 constexpr std::uint64_t kSumsUnits = sizeof(WireSums) / 8;
-constexpr std::uint64_t kNarrow = 1ULL << 31;
 
 struct Job {
   const std::uint64_t* message;
@@ -69,7 +68,7 @@ __global__ void __launch_bounds__(kLanes) open_kernel(const __grid_constant__ Jo
         fits_all = fits_all && fits;
         if (!fits || changes == 0) return std::uint64_t{0};
         if (has_steps && tensor.base == nullptr) report(&job.sums->worst, kNoBlock, WireReason::kNoBase);
-        if (job.output.indices32 != nullptr && tensor.elements > kNarrow) {
+        if (job.output.indices32 != nullptr && tensor.elements > wire::kNarrowElements) {
           report(&job.sums->worst, kNoBlock, WireReason::kNarrow);
         }
         return changes;

@@ -117,15 +117,9 @@ __device__ bool load_changes(const WireEncodeInput& input, const BlockOwner& own
   return __syncthreads_and(is_good) != 0;
 }
 
-// Of a list in which this thread has `mine`, those from change `first` on; numbers outside are 0.
-struct ChosenList {
-  wire::StreamCode code;
-  std::uint64_t unary = 0;
-  std::uint64_t low = 0;
-};
-
+// The code of a list in which this thread has `mine`, those from change `first` on; numbers outside are 0.
 template <class Number>
-__device__ ChosenList choose_list(const Number (&mine)[kWireRows], std::uint32_t first, std::uint32_t changes) {
+__device__ wire::ChosenCode choose_list(const Number (&mine)[kWireRows], std::uint32_t first, std::uint32_t changes) {
   std::uint64_t total = 0;
   std::uint64_t lengths = 0;
   std::uint64_t most = 0;
@@ -137,7 +131,7 @@ __device__ ChosenList choose_list(const Number (&mine)[kWireRows], std::uint32_t
   }
   const wire::StreamSums sums{changes - first, combine_all(total, Plus{}), combine_all(lengths, Plus{}),
                               combine_all(most, Either{})};
-  ChosenList best;
+  wire::ChosenCode best;
   for (std::uint32_t candidate = 0; candidate < wire::kCandidates; ++candidate) {
     const wire::StreamCode code = wire::candidate_code(sums, candidate);
     if (candidate > 0 && code.rule == wire::Rule::kPacked) continue;
@@ -148,7 +142,8 @@ __device__ ChosenList choose_list(const Number (&mine)[kWireRows], std::uint32_t
       if (i >= first && i < changes) zeros += wire::zeros_of(code, mine[row]);
     }
     zeros = combine_all(zeros, Plus{});
-    const ChosenList now{code, wire::unary_bits(code, sums.count, zeros), wire::low_bits(code, sums.count, zeros)};
+    const wire::ChosenCode now{code, wire::unary_bits(code, sums.count, zeros),
+                               wire::low_bits(code, sums.count, zeros)};
     if (candidate == 0 || now.unary + now.low < best.unary + best.low) best = now;
   }
   return best;
@@ -172,17 +167,10 @@ __global__ void __launch_bounds__(kWireThreads) look_kernel(const __grid_constan
       continue;
     }
     content += own_content;
-    const ChosenList gaps = choose_list(mine.gaps, 1, owner.changes);
-    wire::BlockHead head{gaps.code, {wire::Rule::kPacked, 8 * job.value_bytes()}, false};
-    head.gap_unary = static_cast<std::uint32_t>(gaps.unary);
-    if (input.form == wire::Form::kSteps) {
-      const ChosenList steps = choose_list(mine.steps, 0, owner.changes);
-      if (steps.unary + steps.low < std::uint64_t{8} * job.value_bytes() * owner.changes) {
-        head.has_steps = true;
-        head.values = steps.code;
-        head.value_unary = static_cast<std::uint32_t>(steps.unary);
-      }
-    }
+    const wire::ChosenCode gaps = choose_list(mine.gaps, 1, owner.changes);
+    const wire::ChosenCode steps =
+        input.form == wire::Form::kSteps ? choose_list(mine.steps, 0, owner.changes) : wire::ChosenCode{};
+    const wire::BlockHead head = wire::head_of(gaps, steps, input.form, job.value_bytes(), owner.changes);
     if (threadIdx.x != 0) continue;
     const std::uint64_t units = wire::parts_of(head, owner.changes).units();
     job.space.heads[block] = wire::pack_head(head);

@@ -2,17 +2,6 @@
 
 namespace areal::delta::wire {
 
-BlockHead head_of(const ChosenCode& gaps, const ChosenCode& steps, ValueKind kind, std::uint32_t changes) {
-  BlockHead head{.gaps = gaps.code, .values = {Rule::kPacked, 8 * kind.value_bytes}};
-  head.gap_unary = static_cast<std::uint32_t>(gaps.unary);
-  if (kind.form == Form::kSteps && steps.unary + steps.low < std::uint64_t{8} * kind.value_bytes * changes) {
-    head.has_steps = true;
-    head.values = steps.code;
-    head.value_unary = static_cast<std::uint32_t>(steps.unary);
-  }
-  return head;
-}
-
 void write_block(const BlockNumbers& numbers, ValueKind kind, Path path, std::vector<std::uint64_t>& units) {
   if (path == Path::kReference) return write_block_reference(numbers, kind, units);
   write_block_fast(numbers, kind, units);

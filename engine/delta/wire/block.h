@@ -35,14 +35,6 @@ void write_block(const BlockNumbers& numbers, ValueKind kind, Path path, std::ve
 const char* read_block(std::span<const std::uint64_t> units, ValueKind kind, Path path, BlockNumbers& numbers,
                        bool& has_steps);
 
-// What both share: sums of a list, and the shortest of the candidates. Bits are those of the chosen code.
-struct ChosenCode {
-  StreamCode code;
-  std::uint64_t unary = 0;
-  std::uint64_t low = 0;
-};
-BlockHead head_of(const ChosenCode& gaps, const ChosenCode& steps, ValueKind kind, std::uint32_t changes);
-
 void write_block_fast(const BlockNumbers& numbers, ValueKind kind, std::vector<std::uint64_t>& units);
 void write_block_reference(const BlockNumbers& numbers, ValueKind kind, std::vector<std::uint64_t>& units);
 const char* read_lists_fast(std::span<const std::uint64_t> units, const BlockHead& head, BlockNumbers& numbers);

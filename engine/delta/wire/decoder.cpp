@@ -9,8 +9,6 @@ namespace {
 // Values far apart are asked for so many changes before they are needed.
 constexpr std::size_t kAhead = 48;
 
-constexpr std::uint64_t kNarrow = 1ULL << 31;
-
 // Indices of a block; false if one is not below `limit`. REQUIRES: first < limit.
 template <class Index>
 bool place_indices(const BlockNumbers& numbers, std::uint64_t first, std::uint64_t limit, std::span<Index> indices) {
@@ -83,7 +81,7 @@ Status fits(const Message& message, std::span<const TensorBase> bases, std::uint
   if (message.value_bytes() != value_bytes) return Error{Errc::kInvalid, "coded delta: values of another width"};
   for (std::size_t t = 0; t < bases.size(); ++t) {
     if (message.starts().change[t] == message.starts().change[t + 1]) continue;
-    if (index_bytes < 8 && bases[t].elements > kNarrow) {
+    if (index_bytes < 8 && bases[t].elements > kNarrowElements) {
       return Error{Errc::kInvalid, "coded delta: a tensor of more than 2^31 elements, and indices of 32 bits"};
     }
     if (message.form() == Form::kSteps && bases[t].values.size() != bases[t].elements) {

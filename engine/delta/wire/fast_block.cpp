@@ -205,8 +205,9 @@ void write_block_fast(const BlockNumbers& numbers, ValueKind kind, std::vector<s
   }
   const bool is_narrow = total < kNarrowTotal;
   const auto narrow = std::span<const std::uint32_t>(narrow_gaps).first(changes - 1);
-  const BlockHead head = head_of(is_narrow ? choose(narrow) : choose(gaps),
-                                 kind.form == Form::kSteps ? choose(steps) : ChosenCode{}, kind, changes);
+  const BlockHead head =
+      head_of(is_narrow ? choose(narrow) : choose(gaps), kind.form == Form::kSteps ? choose(steps) : ChosenCode{},
+              kind.form, kind.value_bytes, changes);
   const BlockParts parts = parts_of(head, changes);
   Words words;
   is_narrow ? write_list(narrow, head.gaps, words.data() + parts.gap_unary, words.data() + parts.gap_low)

@@ -65,6 +65,9 @@ AREAL_HOST_DEVICE constexpr std::uint64_t blocks_of(std::uint64_t changes) {
   return changes / kBlockChanges + (changes % kBlockChanges == 0 ? 0 : 1);
 }
 
+// Elements that indices of 32 bits reach.
+inline constexpr std::uint64_t kNarrowElements = 1ULL << 31;
+
 struct BlockHead {
   StreamCode gaps;
   StreamCode values;
@@ -72,6 +75,26 @@ struct BlockHead {
   std::uint32_t gap_unary = 0;  // Bits.
   std::uint32_t value_unary = 0;
 };
+
+// The shortest code of a list, and the bits that it takes.
+struct ChosenCode {
+  StreamCode code;
+  std::uint64_t unary = 0;
+  std::uint64_t low = 0;
+};
+
+// Steps, if the form has them and they are shorter than `changes` values as they are.
+AREAL_HOST_DEVICE constexpr BlockHead head_of(const ChosenCode& gaps, const ChosenCode& steps, Form form,
+                                              std::uint32_t value_bytes, std::uint32_t changes) {
+  BlockHead head{gaps.code, {Rule::kPacked, 8 * value_bytes}};
+  head.gap_unary = static_cast<std::uint32_t>(gaps.unary);
+  if (form == Form::kSteps && steps.unary + steps.low < std::uint64_t{8} * value_bytes * changes) {
+    head.has_steps = true;
+    head.values = steps.code;
+    head.value_unary = static_cast<std::uint32_t>(steps.unary);
+  }
+  return head;
+}
 
 AREAL_HOST_DEVICE constexpr std::uint64_t pack_head(const BlockHead& head) {
   return static_cast<std::uint64_t>(head.gaps.rule) | (std::uint64_t{head.gaps.k} << 2) |

@@ -82,8 +82,8 @@ const char* read_list(std::span<const std::uint64_t> units, std::uint32_t count,
 void write_block_reference(const BlockNumbers& numbers, ValueKind kind, std::vector<std::uint64_t>& units) {
   const std::uint32_t changes = numbers.changes;
   const ChosenCode gaps = choose(numbers.gaps, changes - 1);
-  const BlockHead head =
-      head_of(gaps, kind.form == Form::kSteps ? choose(numbers.steps, changes) : ChosenCode{}, kind, changes);
+  const BlockHead head = head_of(gaps, kind.form == Form::kSteps ? choose(numbers.steps, changes) : ChosenCode{},
+                                 kind.form, kind.value_bytes, changes);
   const BlockParts parts = parts_of(head, changes);
   const std::size_t begin = units.size();
   units.resize(begin + parts.units(), 0);
