@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+#include <cstring>
+
 namespace areal::algo {
 
 std::vector<float> decays(double discount, double lambda, std::size_t rows) {
@@ -28,7 +31,11 @@ Result<std::vector<float>> bootstraps(const Rows& rows, std::span<const float> v
 
 namespace {
 
-// One row of a call, walked from its end; a turn is written when the one before it begins.
+using Floats [[gnu::vector_size(16)]] = float;
+using Words [[gnu::vector_size(16)]] = std::uint32_t;
+
+// One row of a call, walked from its end; a turn is written when the one before it begins. Masks of rollouts are hard
+// to foresee, so both loops select by them instead of jumping.
 class TurnRow {
  public:
   TurnRow(const GaeInput& input, std::span<const std::int32_t> turn_ids, GaeOutput output, std::size_t row)
@@ -42,16 +49,16 @@ class TurnRow {
     std::int32_t turn = -1;                       // None yet.
     double reward = 0;
     for (std::size_t at = written; at-- > begin;) {
-      if (input_.trained[at] == 0) continue;
+      const bool is_trained = input_.trained[at] != 0;
       const std::int32_t id = turn_ids_[at];
-      if (id != turn) {
+      if (is_trained & (id != turn)) [[unlikely]] {
         if (id < 0 || id >= length || (turn >= 0 && id > turn)) return refusal(id, length);
         if (turn >= 0) written = finish(first, written, reward);
         turn = id;
         reward = 0;
       }
-      first = at;
-      reward += static_cast<double>(input_.rewards[at]);
+      first = is_trained ? at : first;
+      reward += static_cast<double>(is_trained ? input_.rewards[at] : 0.0F);  // + 0 changes no sum that began with 0.
     }
     if (turn >= 0) written = finish(first, written, reward);
     fill(begin, written, 0, 0);
@@ -78,12 +85,27 @@ class TurnRow {
   }
 
   void fill(std::size_t begin, std::size_t end, float advantage, float trained_return) {
-    for (std::size_t at = begin; at < end; ++at) {
+    std::size_t at = begin;
+    for (; at + 4 <= end; at += 4) {
+      std::uint32_t mask = 0;
+      Floats values;
+      std::memcpy(&mask, &input_.trained[at], 4);
+      std::memcpy(&values, &input_.values[at], 16);
+      const auto is_trained = (Words{mask, mask, mask, mask} & kBytes) != 0U;
+      const Floats advantages = is_trained ? Floats{} + advantage : Floats{};
+      const Floats returns = is_trained ? Floats{} + trained_return : values;
+      std::memcpy(&output_.advantages[at], &advantages, 16);
+      std::memcpy(&output_.returns[at], &returns, 16);
+    }
+    for (; at < end; ++at) {
       const bool is_trained = input_.trained[at] != 0;
       output_.advantages[at] = is_trained ? advantage : 0.0F;
       output_.returns[at] = is_trained ? trained_return : input_.values[at];
     }
   }
+
+  static_assert(std::endian::native == std::endian::little, "the masks of four elements are read as one word");
+  static constexpr Words kBytes = {0xFF, 0xFF00, 0xFF0000, 0xFF000000};
 
   const GaeInput& input_;
   std::span<const std::int32_t> turn_ids_;

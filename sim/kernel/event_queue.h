@@ -17,6 +17,7 @@
 #include "engine/base/check.h"
 #include "engine/base/state.h"
 #include "engine/base/time.h"
+#include "sim/kernel/big_pages.h"
 #include "sim/kernel/key_ladder.h"
 
 namespace areal::sim {
@@ -233,7 +234,7 @@ class EventQueue {
   }
 
   KeyLadder keys_;
-  std::vector<Slot> slots_;
+  BigVector<Slot> slots_;
   std::uint64_t free_ = 0;  // The first free slot plus 1, or 0.
   std::uint64_t posted_ = 0;
   std::size_t size_ = 0;

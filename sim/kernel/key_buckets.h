@@ -5,8 +5,8 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "sim/kernel/big_pages.h"
 #include "sim/kernel/queue_key.h"
 
 namespace areal::sim {
@@ -67,9 +67,9 @@ class KeyBlocks {
     free_ = static_cast<std::uint32_t>(older_.size());
   }
 
-  std::vector<QueueKey> keys_;
-  std::vector<std::uint32_t> older_;  // By block: the older block of its bucket, or the next free one plus 1.
-  std::uint32_t free_ = 0;            // The first free block plus 1, or 0.
+  BigVector<QueueKey> keys_;
+  BigVector<std::uint32_t> older_;  // By block: the older block of its bucket, or the next free one plus 1.
+  std::uint32_t free_ = 0;          // The first free block plus 1, or 0.
 };
 
 }  // namespace areal::sim

@@ -19,6 +19,7 @@
 #include <optional>
 #include <vector>
 
+#include "sim/kernel/big_pages.h"
 #include "sim/kernel/key_buckets.h"
 #include "sim/kernel/key_heap.h"
 #include "sim/kernel/key_run.h"
@@ -82,7 +83,7 @@ class KeyLadder {
     std::uint32_t next = 0;  // The first bucket that was not taken yet.
     std::int64_t taken = 0;  // Keys up to here belong into what follows from taken buckets, or were there before.
     std::uint32_t count = 0;
-    std::vector<KeyBucket> buckets;  // Not fewer than `count`.
+    BigVector<KeyBucket> buckets;  // Not fewer than `count`.
 
     [[nodiscard]] std::uint64_t place_of(std::int64_t at) const {
       return std::min<std::uint64_t>(offset_from(start, at) >> shift, count - 1);
