@@ -33,9 +33,8 @@ struct RejectionSettings {
 };
 
 // The settings with the lower bound that clamping implies (0); checked once more they stay. kInvalid: a bound that is a
-// NaN; lower above upper; a ratio with upper <= 1 or with lower <= 0, except for the 0 of clamping; k2 and k3 with
-// upper
-// <= 0; clamping another metric than the ratio; the metric binary_kl.
+// NaN; lower above upper; a ratio with upper <= 1 or with lower <= 0, except for the 0 of clamping; k2 and k3 with an
+// upper bound <= 0; clamping another metric than the ratio; the metric binary_kl.
 Result<RejectionSettings> checked(const RejectionSettings& settings);
 
 // What a person should hear about settings that are allowed: an aggregate that tokens ignore. Empty: nothing.
