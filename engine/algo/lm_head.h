@@ -2,7 +2,8 @@
 // logits of all tokens at once, with the vocabulary cut over the ranks of a tensor-parallel group.
 //
 // With x = (hidden . weight[v] + bias[v]) / temperature and m = max over the whole vocabulary:
-//   logp = x_label - m - ln sum exp(x - m)        d logp / d hidden = (weight[label] - sum_v p_v weight[v]) / temperature
+//   logp = x_label - m - ln sum exp(x - m)
+//   d logp / d hidden = (weight[label] - sum_v p_v weight[v]) / temperature
 //   entropy = ln sum exp(x - m) + m - sum(p x), p = softmax(x), where p = 0 adds 0; it has no gradient
 // Each chunk of tokens needs two collectives of the head's own group: MAX of the local maxima, then SUM of [logit of
 // the label, 0 where another rank has it | sum exp(x - m) | sum exp(x - m) * x]. Operands are fp32: a bf16 weight is

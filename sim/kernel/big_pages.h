@@ -39,7 +39,7 @@ class BigPages {
 
  private:
   static constexpr std::align_val_t kUsual{alignof(T) > alignof(std::max_align_t) ? alignof(T)
-                                                                                    : alignof(std::max_align_t)};
+                                                                                  : alignof(std::max_align_t)};
   static constexpr std::align_val_t kPage{2U << 20};
   static constexpr std::size_t kLeastBytes = 4U << 20;
 };

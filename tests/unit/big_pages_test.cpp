@@ -25,12 +25,12 @@ TEST(BigPages, KeepsItemsWhenItGrowsShrinksAndMoves) {
 
 TEST(BigPages, LargeMemoryBeginsAtAPageAndSmallDoesNotTakeOne) {
   const BigVector<std::uint32_t> large((std::size_t{4} << 20) / sizeof(std::uint32_t));
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(large.data()) % (2U << 20), 0U); 
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(large.data()) % (2U << 20), 0U);
   struct alignas(64) Wide {
     char bytes[64];
   };
   const BigVector<Wide> wide(3);
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(wide.data()) % 64, 0U); 
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(wide.data()) % 64, 0U);
 }
 
 TEST(BigPages, RefusesWhatNoMemoryHolds) {
