@@ -25,7 +25,8 @@ Result<Mixture> Mixture::create(MixturePolicy policy, std::span<const std::uint6
       return Error{Errc::kInvalid, fmt::format("source {} has no rows to repeat", source)};
     }
     const std::uint64_t share = policy == MixturePolicy::kUniform ? largest : size;
-    AREAL_CHECK(!__builtin_add_overflow(end, share, &end));
+    if (__builtin_add_overflow(end, share, &end))
+      return Error{Errc::kInvalid, "a mixture of more samples than 64 bits"};
     made.ends_.push_back(end);
   }
   return made;

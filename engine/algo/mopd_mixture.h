@@ -28,7 +28,8 @@ struct MixtureRow {
 // A value; safe to share between threads.
 class Mixture {
  public:
-  // kInvalid: kUniform with an empty source beside one that is not: it has no row to repeat.
+  // kInvalid: kUniform with an empty source beside one that is not: it has no row to repeat; of either policy, more
+  // samples than 64 bits count.
   static Result<Mixture> create(MixturePolicy policy, std::span<const std::uint64_t> source_sizes);
 
   [[nodiscard]] std::uint64_t length() const { return ends_.empty() ? 0 : ends_.back(); }

@@ -83,6 +83,9 @@ TEST(Mixture, ProportionalTakesEachRowOnceAndEmptySourcesGiveNothing) {
   EXPECT_EQ(mixture.at(2), (MixtureRow{3, 0}));
   EXPECT_FALSE(Mixture::create(MixturePolicy::kUniform, sizes)) << "nothing to repeat";
   EXPECT_EQ(Mixture::create(MixturePolicy::kUniform, {}).value().length(), 0U);
+  const std::vector<std::uint64_t> huge = {std::numeric_limits<std::uint64_t>::max(), 1};
+  EXPECT_FALSE(Mixture::create(MixturePolicy::kProportional, huge)) << "the ends of sources would wrap around";
+  EXPECT_FALSE(Mixture::create(MixturePolicy::kUniform, huge));
 }
 
 TEST(MopdPlan, NothingOfAnObjectiveThatDoesNotCountIsTouched) {
