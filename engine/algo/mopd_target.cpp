@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 namespace areal::algo {
 
@@ -21,6 +22,9 @@ Result<MopdTarget> mopd_target(std::span<const TeacherScore> scores) {
     }
     weight_sum += score.weight;
     for (std::size_t at = 0; at < tokens; ++at) sums[at] += score.weight * static_cast<double>(score.logp[at]);
+  }
+  if (weight_sum > std::numeric_limits<float>::max() || static_cast<float>(weight_sum) == 0) {
+    return Error{Errc::kInvalid, fmt::format("the teachers' weights add up to {}, which fp32 cannot hold", weight_sum)};
   }
   MopdTarget target;
   target.logp_sum.assign(sums.begin(), sums.end());

@@ -23,7 +23,8 @@ struct MopdTarget {
   std::vector<float> weight_sum;
 };
 
-// kInvalid: no score at all; scores of different lengths; a weight that is not a finite number above 0.
+// kInvalid: no score at all; scores of different lengths; a weight that is not a finite number above 0;
+// weights whose sum is 0 or infinite in float32.
 Result<MopdTarget> mopd_target(std::span<const TeacherScore> scores);
 
 }  // namespace areal::algo

@@ -197,6 +197,10 @@ TEST(MopdTarget, RefusesScoresThatDoNotFit) {
        {0.0, -1.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
     EXPECT_FALSE(mopd_target(std::vector<TeacherScore>{{two, weight}})) << weight;
   }
+  // As float32 their sum is infinite, or 0: no target at all.
+  EXPECT_FALSE(mopd_target(std::vector<TeacherScore>{{two, 1e300}, {two, 1.0}}));
+  EXPECT_FALSE(mopd_target(std::vector<TeacherScore>{{two, 3e38}, {two, 3e38}}));
+  EXPECT_FALSE(mopd_target(std::vector<TeacherScore>{{two, 1e-60}}));
 }
 
 TEST(MopdTarget, WeightsAreNotNormalised) {
