@@ -133,7 +133,8 @@ class Prover {
       return fault_at(Kind::kOutside, op);
     }
     for (std::size_t i = 0; i < region.extent.rank; ++i) {
-      if (ours->shard.offset[i] + region.send_offset[i] == theirs->shard.offset[i] + region.recv_offset[i]) continue;
+      const std::uint64_t from = std::uint64_t{ours->shard.offset[i]} + region.send_offset[i];
+      if (from == std::uint64_t{theirs->shard.offset[i]} + region.recv_offset[i]) continue;
       CoverageFault fault = fault_at(Kind::kMisplaced, op);
       for (std::size_t k = 0; k < fault.rank; ++k) {
         fault.begin[k] += theirs->shard.offset[k];

@@ -119,7 +119,8 @@ Status check_world(const PlanWorld& world) {
     return Error{Errc::kInvalid, fmt::format("{} inference ranks do not divide into {} engines of equal size",
                                              world.infer_world, world.engines)};
   }
-  if (world.world() > 0xFFFF) return Error{Errc::kInvalid, "a transfer world has at most 65,535 ranks"};
+  if (std::uint64_t{world.infer_world} + world.train_world > 0xFFFF)
+    return Error{Errc::kInvalid, "a transfer world has at most 65,535 ranks"};
   return Unit{};
 }
 

@@ -6,7 +6,8 @@
 
 namespace areal::proto {
 
-// Refuses an offset of no entries and one whose entries are not as many as the shape's.
+// Refuses an offset of no entries, one whose entries are not as many as the shape's, and a shard that ends beyond
+// 2^32 - 1 in some dimension: 32 bits hold all sums of offsets and extents of what is accepted.
 Status check_shard(const ShardMeta& shard);
 
 // The common box of a sender's and a receiver's shard, relative to each; nothing if they do not meet.

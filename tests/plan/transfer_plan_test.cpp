@@ -26,6 +26,9 @@ TEST(TransferPlan, WorldCountsInferenceRanksFirst) {
   EXPECT_EQ(world.train_rank(1), 5U);
   EXPECT_EQ(check_world({4, 2, 0}).error().detail, "num_infer_engines must be positive");
   EXPECT_FALSE(check_world({5, 2, 2}));
+  EXPECT_TRUE(check_world({0x8000, 0x7FFF, 1}));
+  EXPECT_FALSE(check_world({0x8000, 0x8000, 1}));
+  EXPECT_FALSE(check_world({0xFFFFFFF0, 0x20, 1})) << "together 16 in 32 bits";
 }
 
 TEST(TransferPlan, EmptyMetadataGivesNoOperations) {
@@ -117,6 +120,26 @@ TEST(TransferPlan, BoxesOverlapOrDoNot) {
   EXPECT_EQ(region->send_offset, (Offsets{0, 0, 0}));
   EXPECT_EQ(region->recv_offset, (Offsets{1, 1, 0}));
   EXPECT_EQ(region->extent, Shape::of(2, 2));
+}
+
+// In 32 bits the end of such a shard lies before its beginning, and the plan would lack it without a word.
+TEST(TransferPlan, ShardsThatEndBeyond32BitsAreRefused) {
+  const auto at = [](std::uint32_t offset, std::uint32_t extent) {
+    return ParameterText{"w", {{{0, {offset}, {extent}}}}};
+  };
+  const PlanOptions options{.world = {1, 1, 1}};
+  const MetaSet last = make_metas({at(0xFFFFFFF0, 0xF)});
+  const auto plan = plan_of(last, last, options);
+  ASSERT_TRUE(plan.has_value());
+  ASSERT_EQ((*plan)->ops.size(), 1U);
+  EXPECT_EQ((*plan)->ops[0].elements, 0xFU);
+  const MetaSet beyond = make_metas({at(0xFFFFFFF0, 0x20)});
+  EXPECT_NE(refusal(beyond, last, options).find("2**32"), std::string::npos);
+  EXPECT_NE(refusal(last, beyond, options).find("2**32"), std::string::npos);
+  // Boxes alone are right there as well.
+  const ShardMeta box{0, Shape::of(0x20), {0xFFFFFFF0, 0, 0}, 1};
+  ASSERT_TRUE(overlap_of(box, box).has_value());
+  EXPECT_EQ(overlap_of(box, box)->extent, Shape::of(0x20));
 }
 
 TEST(TransferPlan, StatsCountWireBytesOfTheReceiversDtype) {
