@@ -121,11 +121,13 @@ Result<GridSet> training_grids(const ModelSpec& model, const ParallelStrategy& s
 Result<GridSet> inference_grids(const ModelSpec& model, const ParallelStrategy& strategy) {
   const InstanceSizes sizes{.tp = strategy.tp, .attn_tp = strategy.tp, .ep = strategy.ep};
   if (strategy.tp == 0 || strategy.pp == 0) return Error{Errc::kInvalid, "an instance has at least one rank"};
+  const std::uint64_t world = std::uint64_t{strategy.tp} * strategy.pp;
+  if (world > 0xFFFF) return Error{Errc::kInvalid, fmt::format("an instance of {} ranks; at most 65535", world)};
   AREAL_TRY(check_experts(model.dims, strategy.ep));
   if (strategy.tp % strategy.ep != 0) {
     return Error{Errc::kInvalid, fmt::format("ep {} does not divide tp {}", strategy.ep, strategy.tp)};
   }
-  GridSet grids{model.names, {}, strategy.tp * strategy.pp};
+  GridSet grids{model.names, {}, static_cast<std::uint32_t>(world)};
   const auto add = [&](const Parameter& parameter, std::uint32_t name) -> Status {
     Result<ParameterGrid> grid = inference_grid(model, parameter, name, sizes, strategy.pp);
     if (!grid) return std::move(grid).error();

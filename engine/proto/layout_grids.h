@@ -11,7 +11,7 @@ namespace areal::proto {
 // Megatron: see training_metas(). Refuses an extent that does not divide by its shard count.
 Result<GridSet> training_grids(const config::ModelSpec& model, const config::ParallelStrategy& strategy);
 
-// One engine: see inference_metas().
+// One engine: see inference_metas(). Refuses more than 65,535 ranks.
 Result<GridSet> inference_grids(const config::ModelSpec& model, const config::ParallelStrategy& strategy);
 
 // Fully sharded data parallelism, alone, beside tensor parallelism, or in copies (hybrid sharding). Every parameter is

@@ -4,9 +4,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 namespace areal::proto {
+
+Status check_shape(const Shape& shape) {
+  if (shape.rank > kMaxTensorRank) {
+    return Error{Errc::kInvalid, fmt::format("{} dimensions, at most {}", shape.rank, kMaxTensorRank)};
+  }
+  std::uint64_t elements = 1;
+  for (std::size_t i = 0; i < shape.rank; ++i) {
+    if (shape.extent[i] == 0) return Unit{};
+  }
+  for (std::size_t i = 0; i < shape.rank; ++i) {
+    if (shape.extent[i] > kMostShardElements / elements) {
+      return Error{Errc::kInvalid, fmt::format("more than {} elements in one shard", kMostShardElements)};
+    }
+    elements *= shape.extent[i];
+  }
+  return Unit{};
+}
 
 Status check_shard(const ShardMeta& shard) {
   if (shard.offset_rank == 0) return Error{Errc::kInvalid, "Shard has empty global_offset"};
@@ -15,10 +31,11 @@ Status check_shard(const ShardMeta& shard) {
                  fmt::format("Dimension mismatch for shard in replica: global_offset has {} dims, shape has {} dims",
                              shard.offset_rank, shard.shape.rank)};
   }
+  AREAL_TRY(check_shape(shard.shape));
   for (std::size_t i = 0; i < shard.shape.rank; ++i) {
-    if (std::uint64_t{shard.offset[i]} + shard.shape.extent[i] <= std::numeric_limits<std::uint32_t>::max()) continue;
-    return Error{Errc::kInvalid, fmt::format("a shard of {} from {} on in dimension {}: it ends beyond 2**32 - 1",
-                                             shard.shape.extent[i], shard.offset[i], i)};
+    if (std::uint64_t{shard.offset[i]} + shard.shape.extent[i] <= 0xFFFFFFFF) continue;
+    return Error{Errc::kInvalid,
+                 fmt::format("a shard of {} from {} on ends beyond 2^32 - 1", shard.shape.extent[i], shard.offset[i])};
   }
   return Unit{};
 }

@@ -76,7 +76,7 @@ void ParameterGrid::each_meeting(const ShardMeta& box, Visit&& visit) const {
   const std::uint32_t box_end = box.offset[0] + box.shape.extent[0];
   for (std::uint32_t t = box.offset[cut] / chunk; t <= last; ++t) {
     const std::uint32_t begin = cut == 0 ? t * chunk : 0;
-    const std::uint32_t end = cut == 0 ? std::min(shape.extent[0], begin + chunk) : shape.extent[0];
+    const std::uint32_t end = cut == 0 ? begin + std::min(chunk, shape.extent[0] - begin) : shape.extent[0];
     const std::uint32_t from = std::max(begin, box.offset[0]);
     const std::uint32_t to = std::min(end, box_end);
     if (from >= to) continue;

@@ -33,6 +33,7 @@ class RankMapper {
     if (!(sender.shape == receiver.shape)) {
       return Error{Errc::kInvalid, fmt::format("{} is of another size on either side", name)};
     }
+    AREAL_TRY(check_shape(sender.shape));
     choose(sender, receiver);
     writer_.begin({sender.name, receiver.name, sender.dtype, receiver.dtype, hash_text(name)});
     if (world_.is_training(rank_)) {

@@ -21,7 +21,16 @@ Status MetaSet::add(const ParameterCut& cut, std::span<const LocalShard> holders
   if (cut.num_shards == 0 || cut.cut >= cut.local.rank) {
     return Error{Errc::kInvalid, "a parameter is cut into at least one piece, along one of its dimensions"};
   }
-  std::vector<std::uint32_t> fill(cut.num_shards, 0);
+  if (std::uint64_t{cut.local.extent[cut.cut]} * cut.num_shards > 0xFFFFFFFF) {
+    return Error{Errc::kInvalid,
+                 fmt::format("{} pieces of {} are longer than 2^32 - 1", cut.num_shards, cut.local.extent[cut.cut])};
+  }
+  // Before memory is asked for by a number that nobody's shard stands for.
+  if (!holders.empty() && holders.size() < cut.num_shards) {
+    return Error{Errc::kInvalid,
+                 fmt::format("{} ranks hold {} pieces of parameter {}", holders.size(), cut.num_shards, cut.name)};
+  }
+  std::vector<std::uint32_t> fill(holders.empty() ? 0 : cut.num_shards, 0);
   for (const LocalShard& holder : holders) {
     if (holder.coordinate >= cut.num_shards) {
       return Error{Errc::kInvalid,
@@ -29,7 +38,7 @@ Status MetaSet::add(const ParameterCut& cut, std::span<const LocalShard> holders
     }
     ++fill[holder.coordinate];
   }
-  const std::uint32_t copies = fill[0];
+  const std::uint32_t copies = fill.empty() ? 0 : fill[0];
   if (!std::ranges::all_of(fill, [copies](std::uint32_t count) { return count == copies; })) {
     return Error{Errc::kInvalid, fmt::format("pieces of parameter {} are held by unequal numbers of ranks", cut.name)};
   }

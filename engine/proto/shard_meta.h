@@ -86,7 +86,8 @@ struct MetaSet {
 
   // Adds a parameter from the reports of its holders. Holders are put into buckets by coordinate, in the order given;
   // the i-th holders of all buckets form replica i, so all buckets must be equally full. A parameter in one piece
-  // makes each holder a replica of its own. Offset along the cut: coordinate x local extent.
+  // makes each holder a replica of its own. Offset along the cut: coordinate x local extent. Refuses a parameter that
+  // would be longer than 2^32 - 1 along the cut.
   Status add(const ParameterCut& cut, std::span<const LocalShard> holders);
 
   [[nodiscard]] const std::string& name_of(const ParameterMeta& parameter) const { return (*names)[parameter.name]; }

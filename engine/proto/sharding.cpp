@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/proto/parameter_grid.h"
+
 namespace areal::proto {
 namespace {
 
@@ -111,8 +113,8 @@ Result<MeshBox> mesh_box(const Shape& global, const std::vector<MeshAxis>& mesh)
                    fmt::format("a mesh of {} ranks cannot cut dimension {} of {}", axis.size, dim, global.rank)};
     }
     const std::uint32_t extent = box.shape.extent[dim];
-    const std::uint32_t chunk = (extent + axis.size - 1) / axis.size;
-    const std::uint32_t start = std::min(extent, chunk * axis.rank);
+    const std::uint32_t chunk = ceil_chunk(extent, axis.size);
+    const auto start = static_cast<std::uint32_t>(std::min<std::uint64_t>(extent, std::uint64_t{chunk} * axis.rank));
     box.offset[dim] += start;
     box.shape.extent[dim] = std::min(chunk, extent - start);
     pieces[dim] *= axis.size;

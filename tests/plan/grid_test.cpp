@@ -127,6 +127,23 @@ TEST(FsdpGrid, LastShardsAreShorterOrEmpty) {
   EXPECT_EQ(rows, (std::vector<std::pair<std::uint32_t, std::uint32_t>>{{0, 2}, {2, 2}, {4, 1}, {5, 0}}));
 }
 
+// Extents that fill their integer: chunks times pieces go beyond it.
+TEST(ParameterGrid, TheLongestExtentIsCutAndMetAsAnyOther) {
+  ParameterGrid grid;
+  grid.shape = Shape::of(0xFFFFFFFF);
+  grid.tensor_pieces = 7;
+  for (std::uint32_t piece = 0; piece < 7; ++piece) {
+    const ShardMeta shard = grid.shard({0, piece});
+    const MeshBox box = mesh_box(grid.shape, {{7, piece, 0}}).value();
+    EXPECT_EQ(shard.shape, Shape::of(piece < 6 ? 613566757 : 613566753));
+    EXPECT_EQ(box.shape, shard.shape);
+    EXPECT_EQ(box.offset, shard.offset);
+    std::vector<std::uint32_t> met;
+    grid.each_meeting(shard, [&met](std::uint32_t found) { met.push_back(found); });
+    EXPECT_EQ(met, std::vector{piece});
+  }
+}
+
 // The same box as that of a device mesh whose outer axis is cut first.
 RC_GTEST_PROP(FsdpGrid, ShardsAreTheBoxesOfADeviceMesh, ()) {
   const ParameterGrid grid = random_grid();

@@ -90,6 +90,9 @@ TEST(RankPlan, RefusesWhatTheWholePlanRefuses) {
   EXPECT_FALSE(build_rank_plan(train, infer, options, names));
   infer.parameters.erase(infer.parameters.begin());
   EXPECT_FALSE(build_rank_plan(train, infer, options, names));
+  GridSet huge{train.names, {train.parameters.front()}, 2};
+  huge.parameters.front().shape = Shape::of(0xFFFFFFFF, 0xFFFFFFFF);
+  EXPECT_FALSE(build_rank_plan(huge, huge, options, names));
 }
 
 // 10,000 ranks: 1,250 engines of four, 625 copies of a training layout of eight. The whole plan would have 94 million

@@ -29,6 +29,9 @@ TEST(TransferPlan, WorldCountsInferenceRanksFirst) {
   EXPECT_TRUE(check_world({0x8000, 0x7FFF, 1}));
   EXPECT_FALSE(check_world({0x8000, 0x8000, 1}));
   EXPECT_FALSE(check_world({0xFFFFFFF0, 0x20, 1})) << "together 16 in 32 bits";
+  EXPECT_TRUE(check_world({0xFFFE, 1, 1}));
+  EXPECT_FALSE(check_world({0xFFFF, 1, 1}));
+  EXPECT_FALSE(check_world({0xFFFFFFFF, 2, 1}));  // Their sum would be 1.
 }
 
 TEST(TransferPlan, EmptyMetadataGivesNoOperations) {
@@ -134,12 +137,29 @@ TEST(TransferPlan, ShardsThatEndBeyond32BitsAreRefused) {
   ASSERT_EQ((*plan)->ops.size(), 1U);
   EXPECT_EQ((*plan)->ops[0].elements, 0xFU);
   const MetaSet beyond = make_metas({at(0xFFFFFFF0, 0x20)});
-  EXPECT_NE(refusal(beyond, last, options).find("2**32"), std::string::npos);
-  EXPECT_NE(refusal(last, beyond, options).find("2**32"), std::string::npos);
+  EXPECT_NE(refusal(beyond, last, options).find("2^32"), std::string::npos);
+  EXPECT_NE(refusal(last, beyond, options).find("2^32"), std::string::npos);
   // Boxes alone are right there as well.
   const ShardMeta box{0, Shape::of(0x20), {0xFFFFFFF0, 0, 0}, 1};
   ASSERT_TRUE(overlap_of(box, box).has_value());
   EXPECT_EQ(overlap_of(box, box)->extent, Shape::of(0x20));
+}
+
+// Ends and products that do not fit their integers would come round again, as holes or as small numbers.
+TEST(TransferPlan, ShardsBeyondTheirIntegersAreRefused) {
+  const auto planned = [](std::vector<std::uint32_t> offset, std::vector<std::uint32_t> shape) {
+    const MetaSet metas = make_metas({{"w", {{{0, std::move(offset), std::move(shape)}}}}});
+    return plan_of(metas, metas, {.world = {1, 1, 1}});
+  };
+  constexpr std::uint32_t kMost = 0xFFFFFFFF;
+  const auto last = planned({kMost - 10, 0}, {10, 2});
+  ASSERT_TRUE(last);
+  EXPECT_EQ((*last)->stats().elements, 20U);
+  EXPECT_TRUE(planned({kMost, 0, 0}, {0, kMost, kMost}));
+  EXPECT_FALSE(planned({kMost - 10, 0}, {11, 2}));
+  EXPECT_FALSE(planned({0, kMost}, {2, 1}));
+  EXPECT_FALSE(planned({0, 0}, {kMost, kMost}));
+  EXPECT_FALSE(planned({0, 0, 0}, {kMost, kMost, kMost}));
 }
 
 TEST(TransferPlan, StatsCountWireBytesOfTheReceiversDtype) {

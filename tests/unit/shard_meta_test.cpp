@@ -40,6 +40,21 @@ TEST(ShardMeta, DataParallelCopiesAreSeparateReplicas) {
   EXPECT_FALSE(metas.add({.local = Shape{}}, std::vector<LocalShard>{{0, 0}}));
 }
 
+TEST(ShardMeta, PiecesBeyondTheirIntegersAreRefused) {
+  MetaSet metas;
+  ParameterCut cut{.local = Shape::of(0x7FFFFFFF, 4), .sharding = Sharding::kTp, .cut = 0, .num_shards = 2};
+  ASSERT_TRUE(metas.add(cut, std::vector<LocalShard>{{0, 0}, {1, 1}}));
+  EXPECT_EQ(metas.shards[1].offset, (Offsets{0x7FFFFFFF, 0, 0}));
+  cut.local = Shape::of(0x80000000, 4);
+  EXPECT_FALSE(metas.add(cut, std::vector<LocalShard>{{0, 0}, {1, 1}}));
+  // So many pieces that a list of them would not fit memory, and nobody has most of them.
+  cut.local = Shape::of(1, 4);
+  cut.num_shards = 0xFFFFFFFF;
+  EXPECT_FALSE(metas.add(cut, std::vector<LocalShard>{{0, 0}, {1, 1}}));
+  EXPECT_EQ(metas.parameters.size(), 1U);
+  EXPECT_FALSE(inference_metas(config::model_by_name("tiny").value(), {.tp = 2, .pp = 0x80000001}));
+}
+
 TEST(ShardMeta, ARankSeesItsOwnShardsAndAnUnknownRankNone) {
   const config::ModelSpec tiny = config::model_by_name("tiny").value();
   const MetaSet metas = training_metas(tiny, {.dp = 2, .tp = 4, .ep = 8}).value();
