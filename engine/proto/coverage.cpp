@@ -76,10 +76,11 @@ class Prover {
  public:
   Prover(const TransferPlan& plan, const ShardBook& train, const ShardBook& infer,
          std::span<const config::Alias> aliases)
-      : plan_(plan), train_(train), infer_(infer), aliases_(aliases), tensor_of_(infer.parameters(), kNone) {
-    for (std::uint32_t i = 0; i < plan.tensors.size(); ++i) {
-      const auto parameter = infer.parameter_of(plan.tensors[i].infer_name);
-      if (parameter.has_value()) tensor_of_[*parameter] = i;
+      : plan_(plan), train_(train), infer_(infer), aliases_(aliases), is_planned_(infer.parameters(), false) {
+    for (const PlanTensor& tensor : plan.tensors) {
+      const auto parameter = infer.parameter_of(tensor.infer_name);
+      parameter_of_.push_back(parameter.value_or(kNone));
+      if (parameter.has_value()) is_planned_[*parameter] = true;
     }
   }
 
@@ -165,11 +166,12 @@ class Prover {
     for (const PlanOp* op : ops) {
       if (auto fault = check(*op)) return fault;
     }
+    const auto parameter_of = [this](const PlanOp* op) { return parameter_of_[op->tensor]; };
+    std::ranges::stable_sort(ops, {}, parameter_of);
     for (std::uint32_t parameter = 0; parameter < infer_.parameters(); ++parameter) {
       const auto held = infer_.find(parameter, recv % plan_.world.instance());
       if (!held || held->shard.shape.elements() == 0) continue;
-      const std::uint32_t tensor = tensor_of_[parameter];
-      const auto mine = std::ranges::equal_range(ops, tensor, {}, [](const PlanOp* op) { return op->tensor; });
+      const auto mine = std::ranges::equal_range(ops, parameter, {}, parameter_of);
       auto fault = mine.empty() && is_alias(parameter)
                        ? check_alias(parameter, *held, recv)
                        : check_filled({mine.begin(), mine.end()}, parameter, *held, recv);
@@ -208,7 +210,7 @@ class Prover {
 
   // Also a name that only engines have and that nobody declared.
   [[nodiscard]] bool is_alias(std::uint32_t parameter) const {
-    return tensor_of_[parameter] == kNone ||
+    return !is_planned_[parameter] ||
            std::ranges::find(aliases_, infer_.name_index(parameter), &config::Alias::name) != aliases_.end();
   }
 
@@ -220,7 +222,7 @@ class Prover {
     if (alias != aliases_.end()) {
       const auto source = infer_.parameter_of(alias->source);
       const auto there = source ? infer_.find(*source, recv % plan_.world.instance()) : std::nullopt;
-      const bool is_served = source && tensor_of_[*source] != kNone && there && !there->again;
+      const bool is_served = source && is_planned_[*source] && there && !there->again;
       if (is_served && there->shard.shape == held.shard.shape && there->shard.offset == held.shard.offset) {
         return std::nullopt;
       }
@@ -232,7 +234,8 @@ class Prover {
   const ShardBook& train_;
   const ShardBook& infer_;
   std::span<const config::Alias> aliases_;
-  std::vector<std::uint32_t> tensor_of_;  // By the engines' parameter: the plan's tensor.
+  std::vector<std::uint32_t> parameter_of_;  // By the plan's tensor: the engines' parameter. Several may write one.
+  std::vector<bool> is_planned_;             // By the engines' parameter.
 };
 
 }  // namespace

@@ -38,7 +38,8 @@ Result<std::vector<MatchedName>> match_names(std::span<const std::string_view> t
                                              std::span<const std::string_view> infer, const NamePolicy& policy,
                                              bool strict);
 
-// `matched` with an entry for each alias that the engines have and whose source is matched; order as before.
+// `matched` with an entry for each alias that the engines have and whose source is matched; order as before. A name
+// that is matched itself is nobody's alias: its own values are sent.
 template <class Side>
 std::vector<MatchedName> with_aliases(std::vector<MatchedName> matched, const Side& infer,
                                       std::span<const config::Alias> aliases) {
@@ -51,7 +52,7 @@ std::vector<MatchedName> with_aliases(std::vector<MatchedName> matched, const Si
   for (const config::Alias& alias : aliases) {
     const std::optional<std::uint32_t> own = parameter_of(alias.name);
     const std::optional<std::uint32_t> source = parameter_of(alias.source);
-    if (!own || !source) continue;
+    if (!own || !source || std::ranges::find(matched, *own, &MatchedName::infer) != matched.end()) continue;
     const auto match = std::ranges::find(matched, *source, &MatchedName::infer);
     if (match != matched.end()) matched.push_back({match->train, *own, source});
   }

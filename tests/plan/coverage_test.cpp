@@ -119,5 +119,37 @@ TEST(Coverage, AliasesNeedTheirSourceOnTheSameRankOrOperations) {
   EXPECT_EQ(after({.pp = 2}, model.aliases, model.aliases), "proven");
 }
 
+// An alias is what a name is only if nothing is sent under it: a head of its own is written once, and no embedding is.
+TEST(Coverage, NamesThatAreSentThemselvesAreNoAliases) {
+  const ParameterText embedding{"model.embed_tokens.weight", {{{0, {0, 0}, {4, 2}}}}};
+  const ParameterText head{"lm_head.weight", {{{0, {0, 0}, {4, 2}}}}};
+  const ParameterText far_head{"lm_head.weight", {{{1, {0, 0}, {4, 2}}}}};
+  const std::vector<config::Alias> once{{1, 0}};
+  const std::vector<config::Alias> twice{{1, 0}, {1, 0}};
+  const MetaSet infer = make_metas({embedding, far_head});
+  for (const std::vector<config::Alias>& aliases : {once, twice}) {
+    for (const MetaSet& train : {make_metas({embedding, head}), make_metas({embedding})}) {
+      const auto plan = *plan_of(train, infer, {.world = {2, 1, 1}, .aliases = aliases});
+      EXPECT_EQ(plan->stats().elements, 16U);
+      EXPECT_FALSE(find_coverage_fault(*plan, ShardBook(train), ShardBook(infer), aliases).has_value());
+    }
+  }
+}
+
+// Two entries of a plan may be of one tensor; what both write is written twice.
+TEST(Coverage, OneTensorUnderTwoEntriesIsSeen) {
+  const Example example;
+  OperationList list{example.plan->tensors, example.plan->regions, example.plan->ops};
+  list.tensors.push_back(list.tensors[0]);
+  PlanOp again = list.ops[1];
+  again.tensor = 1;
+  list.ops.push_back(again);
+  const auto plan =
+      order_operations(std::move(list), {.world = example.plan->world}, example.train.names, example.infer.names);
+  const auto fault = find_coverage_fault(*plan, ShardBook(example.train), ShardBook(example.infer));
+  ASSERT_TRUE(fault.has_value());
+  EXPECT_EQ(describe(*fault), "overlap: w[4..8, 0..2] of rank 0, from ranks 2, 2");
+}
+
 }  // namespace
 }  // namespace areal::proto

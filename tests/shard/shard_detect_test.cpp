@@ -71,6 +71,21 @@ TEST(ShardDetect, TiedHeadOnAnotherStageGetsItsSourcesChanges) {
   }
 }
 
+// A head that is trained by itself is sent its own elements, whatever the engines take it for.
+TEST(ShardDetect, AHeadOfItsOwnIsNobodysAlias) {
+  auto world = TrainedWorld::make(small_model(false), {.dp = 2}, nullptr, {.pp = 2}).value();
+  const std::vector<OwnerSlice> slices = world.slices();
+  const auto name_of = [&](std::string_view name) {
+    return std::ranges::find(world.layout.model.parameters, name,
+                             [&](const config::Parameter& parameter) -> std::string_view {
+                               return world.layout.model.name_of(parameter);
+                             })
+        ->name;
+  };
+  world.layout.model.aliases = {{name_of("lm_head.weight"), name_of("model.embed_tokens.weight")}};
+  EXPECT_EQ(world.slices().size(), slices.size());
+}
+
 struct Traffic {
   DeltaTraffic shards;
   DeltaTraffic reductions;
