@@ -157,6 +157,45 @@ TEST(WireDamage, FittingChecksDoNotHelp) {
   EXPECT_GT(refused, 15'000U);
 }
 
+// A number whose 1 stands in the padding behind its part is not there, whatever it would be.
+TEST(WireDamage, PaddingIsNoNumber) {
+  constexpr std::uint32_t kUnary = 40;
+  for (const StreamCode code : {StreamCode{Rule::kExpGolomb, 16}, StreamCode{Rule::kRice, 16}}) {
+    for (std::uint32_t place = kUnary - 1; place < 64; ++place) {
+      const BlockHead head{.gaps = {}, .values = code, .has_steps = true, .value_unary = kUnary};
+      std::vector<std::uint64_t> units{pack_head(head), std::uint64_t{1} << place};
+      units.resize(parts_of(head, 1).units());
+      BlockNumbers numbers;
+      numbers.changes = 1;
+      bool has_steps = false;
+      const char* slow = read_block(units, kSteps, Path::kReference, numbers, has_steps);
+      const char* fast = read_block(units, kSteps, Path::kFast, numbers, has_steps);
+      EXPECT_STREQ(fast, slow) << place;
+      EXPECT_EQ(slow == nullptr, place == kUnary - 1 && code.rule == Rule::kRice) << place;
+    }
+  }
+}
+
+// Few numbers with many zeros ask for more low bits than all numbers together have: they are not read.
+TEST(WireDamage, TooFewNumbersAreSeenBeforeTheirBits) {
+  for (const std::uint32_t changes : {64U, kBlockChanges}) {
+    for (std::uint32_t zeros = 20; zeros < 63; ++zeros) {
+      const BlockHead head{.gaps = {}, .values = {Rule::kExpGolomb, 0}, .has_steps = true, .value_unary = changes};
+      std::vector<std::uint64_t> units{pack_head(head)};
+      units.resize(parts_of(head, changes).units());
+      for (std::uint32_t place = zeros; place < changes; place += zeros + 1) {
+        units[1 + place / 64] |= std::uint64_t{1} << (place % 64);
+      }
+      BlockNumbers numbers;
+      numbers.changes = changes;
+      bool has_steps = false;
+      for (const Path path : {Path::kFast, Path::kReference}) {
+        EXPECT_STREQ(read_block(units, kSteps, path, numbers, has_steps), "has fewer numbers than changes") << zeros;
+      }
+    }
+  }
+}
+
 TEST(WireDamage, RandomBytesAreRefused) {
   const Sent sent = small_one();
   Rng rng(12);

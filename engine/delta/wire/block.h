@@ -35,6 +35,11 @@ void write_block(const BlockNumbers& numbers, ValueKind kind, Path path, std::ve
 const char* read_block(std::span<const std::uint64_t> units, ValueKind kind, Path path, BlockNumbers& numbers,
                        bool& has_steps);
 
+// Reasons that both paths have.
+inline constexpr const char* kTooLarge = "has a number that is too large";
+inline constexpr const char* kTooFew = "has fewer numbers than changes";
+inline constexpr const char* kTooMany = "has more numbers than changes";
+
 void write_block_fast(const BlockNumbers& numbers, ValueKind kind, std::vector<std::uint64_t>& units);
 void write_block_reference(const BlockNumbers& numbers, ValueKind kind, std::vector<std::uint64_t>& units);
 const char* read_lists_fast(std::span<const std::uint64_t> units, const BlockHead& head, BlockNumbers& numbers);

@@ -140,24 +140,34 @@ std::uint64_t bits_at(const std::uint32_t* words, std::uint64_t place, std::uint
   return bits & low_mask(width);
 }
 
-constexpr const char* kTooLarge = "has a number that is too large";
+// Word number `word` of a unary part, without what stands behind the part.
+std::uint32_t unary_word(const std::uint32_t* words, std::uint32_t bits, std::uint32_t word) {
+  const std::uint32_t rest = bits - word * 32;
+  return words[word] & (rest < 32 ? static_cast<std::uint32_t>(low_mask(rest)) : 0xFFFFFFFFU);
+}
 
-// Calls act(zeros) for each 1 bit until it says no or `count` of them were there.
+// Calls act(number, zeros) for each 1 bit until it says no. Only a part with `count` of them, the last one at its end,
+// is read at all: otherwise zeros would ask for more low bits than there are.
 template <class Act>
 const char* read_unary(const std::uint32_t* words, std::uint32_t bits, std::uint32_t count, const Act& act) {
+  const std::uint32_t end = words_of(bits);
+  std::uint32_t ones = 0;
+  for (std::uint32_t word = 0; word < end; ++word) {
+    ones += static_cast<std::uint32_t>(__builtin_popcount(unary_word(words, bits, word)));
+  }
+  if (ones < count) return kTooFew;
+  if (ones > count || (bits > 0 && ((words[end - 1] >> ((bits - 1) % 32)) & 1U) == 0)) return kTooMany;
   std::uint32_t found = 0;
   std::uint32_t next = 0;  // Behind the last 1.
-  const std::uint32_t end = words_of(bits);
-  for (std::uint32_t word = 0; word < end && found < count; ++word) {
-    for (std::uint32_t left = words[word]; left != 0 && found < count; left &= left - 1) {
+  for (std::uint32_t word = 0; word < end; ++word) {
+    for (std::uint32_t left = unary_word(words, bits, word); left != 0; left &= left - 1) {
       const std::uint32_t place = word * 32 + static_cast<std::uint32_t>(__builtin_ctz(left));
       if (!act(found, place - next)) return kTooLarge;
       next = place + 1;
       ++found;
     }
   }
-  if (found < count) return "has fewer numbers than changes";
-  return next == bits ? nullptr : (next < bits ? "has more numbers than changes" : "has fewer numbers than changes");
+  return nullptr;
 }
 
 // REQUIRES: parts_of() was compared with what there is, so that low parts are as long as all unary bits ask for.

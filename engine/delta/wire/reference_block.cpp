@@ -54,27 +54,37 @@ void write_list(const Numbers& numbers, std::uint32_t count, StreamCode code, Pl
   }
 }
 
+// Null if a unary part has `count` 1 bits and ends with one: then low parts have all the bits that its numbers ask for.
+const char* wrong_unary(std::span<const std::uint64_t> units, std::uint64_t begin, std::uint64_t end,
+                        std::uint32_t count) {
+  std::uint64_t ones = 0;
+  for (std::uint64_t place = begin; place < end; ++place) ones += get_bit(units, place);
+  if (ones < count) return kTooFew;
+  return ones > count || (begin < end && get_bit(units, end - 1) == 0) ? kTooMany : nullptr;
+}
+
 template <class Numbers>
 const char* read_list(std::span<const std::uint64_t> units, std::uint32_t count, StreamCode code, Place place,
                       std::uint32_t unary_bits, Numbers& numbers) {
   std::uint64_t unary = std::uint64_t{place.unary} * 32;
-  const std::uint64_t end = unary + unary_bits;
+  if (code.rule != Rule::kPacked) {
+    if (const char* wrong = wrong_unary(units, unary, unary + unary_bits, count); wrong != nullptr) return wrong;
+  }
   std::uint64_t low = std::uint64_t{place.low} * 32;
   for (std::uint32_t i = 0; i < count; ++i) {
     std::uint32_t zeros = 0;
     if (code.rule != Rule::kPacked) {
-      while (unary < end && get_bit(units, unary) == 0) ++unary, ++zeros;
-      if (unary == end) return "has fewer numbers than changes";
+      while (get_bit(units, unary) == 0) ++unary, ++zeros;
       ++unary;
     }
-    if (!is_joinable(code, zeros)) return "has a number that is too large";
+    if (!is_joinable(code, zeros)) return kTooLarge;
     const std::uint32_t width = low_width(code, zeros);
     std::uint64_t bits = 0;
     for (std::uint32_t bit = 0; bit < width; ++bit) bits |= get_bit(units, low++) << bit;
     numbers[i] = static_cast<typename Numbers::value_type>(join_number(code, zeros, bits));
-    if (numbers[i] != join_number(code, zeros, bits)) return "has a number that is too large";
+    if (numbers[i] != join_number(code, zeros, bits)) return kTooLarge;
   }
-  return unary == end ? nullptr : "has more numbers than changes";
+  return nullptr;
 }
 
 }  // namespace
