@@ -114,7 +114,8 @@ inline ProvenScalars proven_scalars(const ProvenStep& step) {
   scalars.moved_error = static_cast<float>(kUnit * kSlack * ((1.0 + growth) * (1.0 + decay_error) + 6.0 * growth));
   scalars.update_error = static_cast<float>(kUnit * kSlack * (64.0 + 1.25 * drift));
   scalars.least_v = step.epsilon >= 0x1p-28 ? 0.0F : 0x1p-80F;
-  scalars.zero_floor = step.keeps_zeros ? 0.0F : 0x1p-126F;
+  // What decays below 2^-126 and is flushed was at most 16/15 of that.
+  scalars.zero_floor = step.keeps_zeros ? 0.0F : 0x1p-125F;
   return scalars;
 }
 

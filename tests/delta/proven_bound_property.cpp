@@ -162,6 +162,17 @@ RC_GTEST_PROP(ProvenBound, HoldsTheTrueWeightInEveryOrder, ()) {
 }
 
 // The same elements, with a bound that is a quarter of the proven one.
+// A weight that decays below the least normal number may be flushed: 0 does not tell how large it was.
+TEST(ProvenBound, HoldsWeightsThatDecayedAndWereFlushed) {
+  const ProvenScalars scalars = proven_scalars({.learning_rate = 0x1p-4, .weight_decay = 1.0, .epsilon = 1e-8});
+  for (const float before : {0x1.0p-126F, 0x1.08p-126F, 0x1.11p-126F, -0x1.11p-126F}) {
+    const ProvenInterval interval = proven_interval(scalars, std::copysign(0.0F, before), 0.0F, 1e-12F);
+    EXPECT_EQ(interval.back, 0.0F);
+    EXPECT_LE(std::fabs(before), interval.radius);
+    EXPECT_TRUE(must_mark(interval, to_bf16(interval.weight)));
+  }
+}
+
 TEST(ProvenBound, AQuarterOfItWouldMissChanges) {
   Counts sum;
   Counts whole;
