@@ -5,15 +5,17 @@
 //   delta_bench --wire [--weights N] [--threads N]    bytes a change on the network, and the speed of coding
 //   delta_bench --quick                               a little of both, without torch; exit 1 if anything is missed
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
+#include <optional>
 #include <string_view>
 
 #include "bench/delta_peers.h"
 #include "bench/delta_sweep.h"
 #include "bench/delta_wire.h"
 #include "bench/samples.h"
+#include "engine/delta/cpu/kernel.h"
 
 namespace areal::bench {
 namespace {
@@ -214,11 +216,30 @@ bool sweep_all(const Wishes& wishes) {
   return is_good && is_found;
 }
 
-int run(int count, char** arguments) {
+// Indices are int32; every order and hard stratum of a sweep needs a block in each of its 12 cells.
+constexpr std::uint64_t kMostWeights = 1ULL << 31;
+constexpr std::uint64_t kMostThreads = 1024;
+constexpr std::uint64_t kLeastSweep = 12ULL * 168 * delta::kKernelBlock;
+constexpr std::uint64_t kMostSweep = 1ULL << 50;
+
+// A whole argument as a number in the range; nothing for anything else.
+std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t least, std::uint64_t most) {
+  std::uint64_t number = 0;
+  const auto [rest, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc{} || rest != text.data() + text.size() || number < least || number > most) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+// Nothing for arguments that say nothing to do, or what cannot be done.
+std::optional<Wishes> parse_wishes(int count, char** arguments) {
   Wishes wishes;
   for (int i = 1; i < count; ++i) {
     const std::string_view name = arguments[i];
-    const auto number = [&] { return ++i < count ? std::strtoull(arguments[i], nullptr, 10) : 0ULL; };
+    const auto number = [&](std::uint64_t least, std::uint64_t most) {
+      return ++i < count ? parse_number(arguments[i], least, most) : std::nullopt;
+    };
     if (name == "--peers") {
       wishes.peers = true;
     } else if (name == "--wire") {
@@ -226,28 +247,40 @@ int run(int count, char** arguments) {
     } else if (name == "--no-torch") {
       wishes.with_torch = false;
     } else if (name == "--weights") {
-      wishes.weights = number();
+      const auto weights = number(1, kMostWeights);
+      if (!weights) return std::nullopt;
+      wishes.weights = *weights;
     } else if (name == "--threads") {
-      wishes.threads = static_cast<std::uint32_t>(number());
+      const auto threads = number(1, kMostThreads);
+      if (!threads) return std::nullopt;
+      wishes.threads = static_cast<std::uint32_t>(*threads);
     } else if (name == "--sweep") {
-      wishes.sweep = number();
+      const auto weights = number(kLeastSweep, kMostSweep);
+      if (!weights) return std::nullopt;
+      wishes.sweep = *weights;
     } else if (name == "--quick") {
       wishes = {.peers = true, .wire = true, .with_torch = false, .weights = 100'000, .sweep = 6'000'000, .samples = 1};
     } else {
-      wishes = {};
-      break;
+      return std::nullopt;
     }
   }
-  if ((!wishes.peers && !wishes.wire && wishes.sweep == 0) || wishes.threads == 0 || wishes.weights == 0) {
-    std::fprintf(
-        stderr,
-        "usage: delta_bench [--peers [--no-torch] | --wire] [--weights N] [--sweep N] [--threads N] | --quick\n");
+  return wishes.peers || wishes.wire || wishes.sweep > 0 ? std::optional(wishes) : std::nullopt;
+}
+
+int run(int count, char** arguments) {
+  const std::optional<Wishes> wishes = parse_wishes(count, arguments);
+  if (!wishes) {
+    std::fprintf(stderr,
+                 "usage: delta_bench [--peers [--no-torch] | --wire] [--weights N] [--sweep N] [--threads N] | "
+                 "--quick\n  at most %llu weights and %llu threads, at least %llu weights for a sweep\n",
+                 static_cast<unsigned long long>(kMostWeights), static_cast<unsigned long long>(kMostThreads),
+                 static_cast<unsigned long long>(kLeastSweep));
     return 64;
   }
   bool is_good = true;
-  if (wishes.peers) is_good = compare_peers(wishes) && is_good;
-  if (wishes.wire) is_good = compare_wire(wishes) && is_good;
-  if (wishes.sweep > 0) is_good = sweep_all(wishes) && is_good;
+  if (wishes->peers) is_good = compare_peers(*wishes) && is_good;
+  if (wishes->wire) is_good = compare_wire(*wishes) && is_good;
+  if (wishes->sweep > 0) is_good = sweep_all(*wishes) && is_good;
   return is_good ? 0 : 1;
 }
 

@@ -52,8 +52,10 @@ std::uint32_t read_once(const OptimizerArrays& arrays, std::uint32_t threads) {
   const auto work = [&](std::uint32_t share) {
     // In turns of one block, as finding reads them.
     constexpr std::size_t kBlock = 2048;
-    for (std::size_t i = count / threads * share; i < count / threads * (share + 1); i += kBlock) {
-      const std::size_t length = std::min(kBlock, count - i);
+    const auto bound = [&](std::size_t part) { return count / threads * part + std::min(part, count % threads); };
+    const std::size_t end = bound(std::size_t{share} + 1);
+    for (std::size_t i = bound(share); i < end; i += kBlock) {
+      const std::size_t length = std::min(kBlock, end - i);
       joined[share] |= read_range(arrays.weights.data() + i, length) | read_range(arrays.exp_avg.data() + i, length) |
                        read_range(arrays.exp_avg_sq.data() + i, length);
     }
