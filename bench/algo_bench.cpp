@@ -13,6 +13,7 @@
 
 #include "bench/algo_advantages.h"
 #include "bench/algo_peers.h"
+#include "bench/arguments.h"
 #include "bench/samples.h"
 #include "engine/algo/cispo_loss.h"
 #include "engine/algo/critic_loss.h"
@@ -155,23 +156,12 @@ bool run_all(const Wishes& wishes) {
 }
 
 int run(int count, char** arguments) {
-  Wishes wishes;
-  for (int i = 1; i < count; ++i) {
-    const std::string_view name = arguments[i];
-    if (name == "--peers") {
-      wishes.peers = true;
-    } else if (name == "--tokens") {
-      wishes.tokens = ++i < count ? std::strtoull(arguments[i], nullptr, 10) : 0;
-    } else if (name == "--quick") {
-      wishes = {.peers = false, .tokens = 100'003, .samples = 1};
-    } else {
-      wishes.tokens = 0;
-    }
-  }
-  if (wishes.tokens == 0) {
-    std::fprintf(stderr, "usage: algo_bench [--peers] [--tokens N] | --quick\n");
-    return 64;
-  }
+  Arguments given("algo_bench", "Losses with their gradients, and advantages; one thread.");
+  given.flag("peers", "beside the same in torch (python3-torch)").flag("quick", "little, to see that it runs");
+  given.number("tokens", "tokens of the losses", {.preset = Wishes{}.tokens, .most = std::uint64_t{1} << 32});
+  if (const auto status = given.parse(count, arguments)) return *status;
+  Wishes wishes{.peers = given.has("peers"), .tokens = given["tokens"]};
+  if (given.has("quick")) wishes = {.peers = false, .tokens = 100'003, .samples = 1};
   const bool is_good = run_all(wishes);
   measure_advantages({.is_quick = wishes.samples == 1, .has_peers = wishes.peers});
   return is_good ? 0 : 1;

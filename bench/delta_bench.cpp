@@ -5,12 +5,12 @@
 //   delta_bench --wire [--weights N] [--threads N]    bytes a change on the network, and the speed of coding
 //   delta_bench --quick                               a little of both, without torch; exit 1 if anything is missed
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <optional>
+#include <cstdlib>
 #include <string_view>
 
+#include "bench/arguments.h"
 #include "bench/delta_peers.h"
 #include "bench/delta_sweep.h"
 #include "bench/delta_wire.h"
@@ -222,65 +222,34 @@ constexpr std::uint64_t kMostThreads = 1024;
 constexpr std::uint64_t kLeastSweep = 12ULL * 168 * delta::kKernelBlock;
 constexpr std::uint64_t kMostSweep = 1ULL << 50;
 
-// A whole argument as a number in the range; nothing for anything else.
-std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t least, std::uint64_t most) {
-  std::uint64_t number = 0;
-  const auto [rest, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (problem != std::errc{} || rest != text.data() + text.size() || number < least || number > most) {
-    return std::nullopt;
-  }
-  return number;
-}
-
-// Nothing for arguments that say nothing to do, or what cannot be done.
-std::optional<Wishes> parse_wishes(int count, char** arguments) {
-  Wishes wishes;
-  for (int i = 1; i < count; ++i) {
-    const std::string_view name = arguments[i];
-    const auto number = [&](std::uint64_t least, std::uint64_t most) {
-      return ++i < count ? parse_number(arguments[i], least, most) : std::nullopt;
-    };
-    if (name == "--peers") {
-      wishes.peers = true;
-    } else if (name == "--wire") {
-      wishes.wire = true;
-    } else if (name == "--no-torch") {
-      wishes.with_torch = false;
-    } else if (name == "--weights") {
-      const auto weights = number(1, kMostWeights);
-      if (!weights) return std::nullopt;
-      wishes.weights = *weights;
-    } else if (name == "--threads") {
-      const auto threads = number(1, kMostThreads);
-      if (!threads) return std::nullopt;
-      wishes.threads = static_cast<std::uint32_t>(*threads);
-    } else if (name == "--sweep") {
-      const auto weights = number(kLeastSweep, kMostSweep);
-      if (!weights) return std::nullopt;
-      wishes.sweep = *weights;
-    } else if (name == "--quick") {
-      wishes = {.peers = true, .wire = true, .with_torch = false, .weights = 100'000, .sweep = 6'000'000, .samples = 1};
-    } else {
-      return std::nullopt;
-    }
-  }
-  return wishes.peers || wishes.wire || wishes.sweep > 0 ? std::optional(wishes) : std::nullopt;
-}
-
 int run(int count, char** arguments) {
-  const std::optional<Wishes> wishes = parse_wishes(count, arguments);
-  if (!wishes) {
-    std::fprintf(stderr,
-                 "usage: delta_bench [--peers [--no-torch] | --wire] [--weights N] [--sweep N] [--threads N] | "
-                 "--quick\n  at most %llu weights and %llu threads, at least %llu weights for a sweep\n",
-                 static_cast<unsigned long long>(kMostWeights), static_cast<unsigned long long>(kMostThreads),
-                 static_cast<unsigned long long>(kLeastSweep));
+  Arguments given("delta_bench",
+                  "Which weights changed, and their coding, on a CPU. At least one of --peers, --wire and "
+                  "--sweep, or --quick.");
+  given.flag("peers", "the finder, beside torch and plain loops").flag("no-torch", "leaves out torch");
+  given.flag("wire", "coding and decoding").flag("quick", "little of everything, to see that it runs");
+  given.number("weights", "weights of --peers and --wire", {.preset = Wishes{}.weights, .most = kMostWeights});
+  given.number("sweep", "weights in which nothing may be missed, over all settings",
+               {.preset = 0, .least = kLeastSweep, .most = kMostSweep});
+  given.number("threads", "threads of the finder and of the sweep", {.preset = 1, .most = kMostThreads});
+  if (const auto status = given.parse(count, arguments)) return *status;
+  Wishes wishes{.peers = given.has("peers"),
+                .wire = given.has("wire"),
+                .with_torch = !given.has("no-torch"),
+                .weights = given["weights"],
+                .sweep = given["sweep"],
+                .threads = static_cast<std::uint32_t>(given["threads"])};
+  if (given.has("quick")) {
+    wishes = {.peers = true, .wire = true, .with_torch = false, .weights = 100'000, .sweep = 6'000'000, .samples = 1};
+  }
+  if (!wishes.peers && !wishes.wire && wishes.sweep == 0) {
+    std::fprintf(stderr, "delta_bench: what? --peers, --wire, --sweep N or --quick; --help shows the options\n");
     return 64;
   }
   bool is_good = true;
-  if (wishes->peers) is_good = compare_peers(*wishes) && is_good;
-  if (wishes->wire) is_good = compare_wire(*wishes) && is_good;
-  if (wishes->sweep > 0) is_good = sweep_all(*wishes) && is_good;
+  if (wishes.peers) is_good = compare_peers(wishes) && is_good;
+  if (wishes.wire) is_good = compare_wire(wishes) && is_good;
+  if (wishes.sweep > 0) is_good = sweep_all(wishes) && is_good;
   return is_good ? 0 : 1;
 }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "bench/phold.h"
 #include "bench/samples.h"
 #include "engine/port/trace_digest.h"
@@ -330,10 +331,12 @@ void bench_parts(const Sizes& sizes) {
 }  // namespace areal::bench
 
 int main(int count, char** arguments) {
+  areal::bench::Arguments wishes("recorder_bench", "What recording costs and gives; under two minutes.");
+  wishes.flag("quick", "little of everything, to see that it runs").flag("parts", "time of the recorder's parts alone");
+  if (const auto status = wishes.parse(count, arguments)) return *status;
   areal::bench::Sizes sizes;
-  const std::string_view option = count > 1 ? arguments[1] : "";
-  if (option == "--quick") sizes = {20'000, 40'000, 60'000, 1};
-  if (option == "--parts") return areal::bench::bench_parts(sizes), 0;
+  if (wishes.has("quick")) sizes = {20'000, 40'000, 60'000, 1};
+  if (wishes.has("parts")) return areal::bench::bench_parts(sizes), 0;
   std::printf("%-52s %8s   %20s %8s  %6s\n", "", "median", "least to most", "must", "aim");
   areal::bench::bench_record(sizes);
   areal::bench::bench_loop(sizes);

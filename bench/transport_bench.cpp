@@ -24,6 +24,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "engine/real/accel/gloo_groups.h"
 
 namespace areal {
@@ -232,8 +233,11 @@ bool run_as(std::uint32_t world, const std::function<void(Rank&)>& what) {
 }  // namespace areal
 
 int main(int count, char** arguments) {
+  areal::bench::Arguments wishes("transport_bench", "Payload and votes between processes of this machine, over Gloo.");
+  wishes.flag("quick", "little of everything, to see that it runs");
+  if (const auto status = wishes.parse(count, arguments)) return *status;
   areal::Sizes sizes;
-  if (count > 1 && std::string_view(arguments[1]) == "--quick") sizes = {std::size_t{1} << 20, 1, 3};
+  if (wishes.has("quick")) sizes = {std::size_t{1} << 20, 1, 3};
   bool all_well = areal::run_as(2, [&](areal::Rank& rank) { areal::payload(rank, sizes); });
   all_well = areal::run_as(4, [&](areal::Rank& rank) { areal::control(rank, sizes); }) && all_well;
   return all_well ? 0 : 1;

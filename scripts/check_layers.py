@@ -59,7 +59,7 @@ HEAVY_HEADERS = [
     (r"yaml-cpp/", ["engine/config/*yaml*.cpp", "engine/config/scenario*.cpp", "tests/*.cpp"]),
     (r"sqlite3\.h|zstd", ["replay/record/*.cpp", "tests/*.cpp", "bench/recorder_bench.cpp"]),
     (r"nlohmann/", ["engine/algo/*.cpp", "sim/cli/*.cpp", "tests/*.cpp", "tests/vectors/registry.h"]),
-    (r"cxxopts", ["sim/cli/*.cpp", "tests/*.cpp"]),
+    (r"cxxopts", ["sim/cli/*.cpp", "bench/*.cpp", "tests/*.cpp"]),
 ]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')

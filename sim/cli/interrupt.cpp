@@ -16,6 +16,7 @@ void remember(int /*signal*/) { was_asked = true; }
 void watch_interrupts() {
   std::signal(SIGINT, remember);
   std::signal(SIGTERM, remember);
+  std::signal(SIGPIPE, remember);
 }
 
 bool interrupted() { return was_asked; }

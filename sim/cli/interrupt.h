@@ -1,9 +1,9 @@
-// Whether the user asked a command to end, by Ctrl-C or a polite kill.
+// Whether the user asked a command to end: by Ctrl-C, a polite kill, or because nobody reads its output any more.
 #pragma once
 
 namespace areal::cli {
 
-// From here on SIGINT and SIGTERM are remembered instead of ending the program.
+// From here on SIGINT, SIGTERM and SIGPIPE are remembered instead of ending the program.
 void watch_interrupts();
 [[nodiscard]] bool interrupted();
 

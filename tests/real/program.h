@@ -1,5 +1,6 @@
 // Runs areal-sim as a user does, in a folder of its own, and looks for what it leaves behind.
 #pragma once
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <unistd.h>
@@ -62,6 +63,12 @@ class Program {
     return std::nullopt;
   }
 
+  // From here on nobody reads what it prints.
+  void stop_reading() {
+    const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    ::dup3(nothing, process_->output_fd(), O_CLOEXEC);  // Closes the pipe's end.
+    ::close(nothing);
+  }
   void signal(int number) { ::kill(process_->identity().pid, number); }
   [[nodiscard]] const std::string& output() const { return output_; }
 

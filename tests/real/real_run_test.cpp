@@ -73,6 +73,15 @@ TEST_F(RealRun, AfterAnInterruptNothingIsLeft) {
   EXPECT_FALSE(run_folder_in(folder_.path()));
 }
 
+TEST_F(RealRun, WhenNobodyReadsItsOutputNothingIsLeft) {
+  std::unique_ptr<Program> program;
+  const std::string id = start(program);
+  program->stop_reading();
+  EXPECT_EQ(program->wait(), 130);
+  EXPECT_EQ(left_of(id, std::chrono::seconds(0)), std::vector<std::string>{});
+  EXPECT_FALSE(run_folder_in(folder_.path()));
+}
+
 TEST_F(RealRun, TheDeathOfTheStarterLeavesNoProcessAndItsRecordingsCanBeMerged) {
   std::unique_ptr<Program> program;
   const std::string id = start(program);
