@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <memory>
 #include <new>
 #include <vector>
 
@@ -24,7 +25,8 @@ class BigPages {
 
   // Throws std::bad_alloc.
   [[nodiscard]] T* allocate(std::size_t count) {
-    if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw std::bad_array_new_length();
+    // The library throws where this is built without exceptions.
+    if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) return std::allocator<T>().allocate(count);
     const std::size_t bytes = count * sizeof(T);
     if (bytes < kLeastBytes) return static_cast<T*>(::operator new(bytes, kUsual));
     void* memory = ::operator new(bytes, kPage);
