@@ -25,17 +25,18 @@ class StandardOut final : public analyse::LineOut {
   bool good_ = true;
 };
 
-// A pattern that fits no node of the recording is most likely misspelt.
-void explain_nothing(const record::RunReader& reader, const Arguments& arguments) {
+// A pattern that fits no node of the recording is most likely misspelt; then this is wrong usage.
+int explain_nothing(const record::RunReader& reader, const Arguments& arguments) {
   fmt::print(stderr, "areal-sim: no event of {} fits\n", arguments.files.front());
-  if (arguments.node.empty()) return;
+  if (arguments.node.empty()) return 0;
   std::vector<std::string_view> names;
   for (const record::NodeRow& node : reader.nodes()) {
-    if (analyse::matches_pattern(arguments.node, node.name)) return;
+    if (analyse::matches_pattern(arguments.node, node.name)) return 0;
     names.push_back(node.name);
   }
-  if (arguments.node.find('/') != std::string::npos) return;
+  if (arguments.node.find('/') != std::string::npos) return 0;
   fmt::print(stderr, "no node fits '{}'{}\n", arguments.node, did_you_mean(arguments.node, names));
+  return kBadUsage;
 }
 
 }  // namespace
@@ -61,8 +62,8 @@ int command_dump(const Arguments& arguments) {
     fmt::print(stderr, "areal-sim: the standard output cannot be written\n");
     return kInternalError;
   }
-  if (*count == 0) explain_nothing(*reader, arguments);
-  if (reader->state() != record::RecordingState::kTruncated) return 0;
+  const int misspelt = *count == 0 ? explain_nothing(*reader, arguments) : 0;
+  if (reader->state() != record::RecordingState::kTruncated || misspelt != 0) return misspelt;
   fmt::print(stderr, "areal-sim: {} is truncated: what came after its last commit is not there\n",
              arguments.files.front());
   return kTruncated;

@@ -1,6 +1,8 @@
 // `areal-sim replay RUN.db`: runs a recording again, from its seed or its decisions, and compares every line.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "engine/base/text.h"
 #include "engine/port/trace_digest.h"
 #include "replay/analyse/replayer.h"
@@ -41,6 +43,11 @@ sim::Profile profile_in(const record::RunInfo& info) {
   return sim::Profile::kCalm;
 }
 
+// Real processes record which backend carried their payload.
+bool is_of_real_processes(const record::RunInfo& info) {
+  return std::ranges::any_of(info.overrides, [](const auto& override) { return override.first == "backend"; });
+}
+
 }  // namespace
 
 int command_replay(const Arguments& arguments) {
@@ -52,6 +59,13 @@ int command_replay(const Arguments& arguments) {
     return opened.error().code == Errc::kIo ? kBadUsage : kDamaged;
   }
   const record::RunReader& reader = **opened;
+  if (is_of_real_processes(reader.info())) {
+    fmt::print(stderr,
+               "{}: a recording of real processes, which no seed gives again: replay each node from what it received, "
+               "with --all-nodes or --node NAME\n",
+               file);
+    return kBadUsage;
+  }
   const bool truncated = reader.state() == record::RecordingState::kTruncated;
   const auto loaded = load_text(reader.info().scenario_text, file, half_of(reader.info().half));
   if (!loaded) return kBadUsage;

@@ -2,11 +2,22 @@
 
 #include <fmt/core.h>
 
+#include "engine/base/text.h"
 #include "engine/config/scenario_yaml.h"
+#include "sim/check/invariants.h"
 #include "sim/explore/defect_policies.h"
 
 namespace areal::cli {
 namespace {
+
+// Of a name that no invariant has; empty of others.
+std::string unknown_invariant(std::string_view path, const config::ExpectSettings& expect) {
+  if (expect.invariant.empty() || sim::find_invariant(expect.invariant)) return "";
+  std::vector<std::string_view> names;
+  for (const sim::InvariantInfo& info : sim::all_invariants()) names.push_back(info.name);
+  return fmt::format("{}.invariant: no invariant is called '{}'{}; docs/invariants.md lists them", path,
+                     expect.invariant, did_you_mean(expect.invariant, names));
+}
 
 std::optional<Loaded> build(const config::ReadScenario& read, const std::string& name, Half half) {
   if (!read.scenario) {
@@ -20,6 +31,9 @@ std::optional<Loaded> build(const config::ReadScenario& read, const std::string&
   };
   Loaded loaded;
   loaded.expect = scenario.expect;
+  std::string unknown = unknown_invariant("expect", scenario.expect);
+  if (unknown.empty() && scenario.expect_defect) unknown = unknown_invariant("with_defect", *scenario.expect_defect);
+  if (!unknown.empty()) return refuse(unknown);
   sim::RoomPolicies policies;
   if (scenario.defect.empty()) {
     if (half != Half::kNone) return refuse("--half needs a scenario that names a defect");

@@ -1,10 +1,13 @@
 #include "sim/cli/options.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <cxxopts.hpp>
 #include <filesystem>
 
@@ -95,6 +98,17 @@ void check_set(std::string_view text) {
 
 std::string file_name(std::string_view option, std::string_view text) {
   if (text.empty()) throw Refusal{fmt::format("--{} needs the name of a file", option)};
+  if (text == "-") return std::string(text);
+  // Said before a run and not after it.
+  const std::filesystem::path path(text);
+  std::error_code problem;
+  if (!path.has_filename() || std::filesystem::is_directory(path, problem)) {
+    throw Refusal{fmt::format("--{} {}: is a folder; name a file in it", option, text)};
+  }
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  if (access(folder.c_str(), W_OK) != 0) {
+    throw Refusal{fmt::format("--{} {}: {}: {}", option, text, folder.string(), std::strerror(errno))};
+  }
   return std::string(text);
 }
 
@@ -203,7 +217,7 @@ bool has(const std::vector<Given>& options, std::string_view name) {
 bool exclude_each_other(std::string_view a, std::string_view b) {
   const auto are = [&](std::string_view x, std::string_view y) { return (a == x && b == y) || (a == y && b == x); };
   return are("seed", "seeds") || are("record", "seeds") || are("until", "seeds") || are("node", "all-nodes") ||
-         are("decisions", "all-nodes");
+         are("decisions", "all-nodes") || are("profile-judges", "seeds");
 }
 
 void check_together(const std::vector<Given>& options, const Arguments& arguments) {

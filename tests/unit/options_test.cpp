@@ -111,11 +111,22 @@ TEST_F(Options, WhatContradictsIsRefused) {
   EXPECT_TRUE(contains(refused({kSmoke, "--seed", "1", "--seeds", "1..2"}), "--seed and --seeds cannot go together"));
   EXPECT_TRUE(contains(refused({kSmoke, "--record", "r.db", "--seeds", "1..2"}), "cannot go together"));
   EXPECT_TRUE(contains(refused({kSmoke, "--until", "5s", "--seeds", "1..2"}), "cannot go together"));
+  EXPECT_TRUE(contains(refused({kSmoke, "--profile-judges", "--seeds", "1..2"}), "cannot go together"));
   EXPECT_TRUE(contains(refused({kSmoke, "--seed", "1", "--seed", "2"}), "given twice"));
   EXPECT_TRUE(contains(refused({kSmoke, "--jobs", "2"}), "--jobs needs --seeds"));
   EXPECT_TRUE(contains(refused({kSmoke, "--recheck", "9"}), "--recheck needs --seeds"));
   EXPECT_TRUE(contains(refused({"dump", run_db_, "--from", "9", "--to", "3"}), "--from lies behind --to"));
   EXPECT_TRUE(contains(refused({"diff", run_db_, run_db_, "--seed", "1"}), "does not belong to 'diff'"));
+}
+
+TEST_F(Options, FilesThatCannotBeWrittenAreRefusedBeforeTheRun) {
+  for (const char* option : {"--record", "--json", "--junit"}) {
+    EXPECT_TRUE(contains(refused({kSmoke, option, folder_}), "is a folder; name a file in it"));
+    EXPECT_TRUE(contains(refused({kSmoke, option, folder_ + "/new/"}), "is a folder; name a file in it"));
+    EXPECT_TRUE(contains(refused({kSmoke, option, folder_ + "/none/r"}), "No such file or directory"));
+    good({kSmoke, option, folder_ + "/r"});
+  }
+  EXPECT_EQ(good({kSmoke, "--json", "-"}).json, "-");
 }
 
 TEST_F(Options, MistakesAreNamedWithWhatWasMeant) {
