@@ -46,7 +46,7 @@ delta::AdamWSettings settings_at(double rate) { return {.learning_rate = rate, .
 double rate_for(double share, const OptimizerArrays& arrays) {
   const std::size_t count = std::min<std::size_t>(arrays.weights.size(), 1 << 20);
   ChangeFinder finder;
-  ChangeSet<std::int32_t> found;
+  FoundChanges<std::int32_t> found;
   double low = 1e-9;
   double high = 1e-2;
   for (int i = 0; i < 30; ++i) {
@@ -90,11 +90,11 @@ bool compare_at(double share, const OptimizerArrays& arrays, TorchPeer* torch, c
   const delta::OptimizerSpans spans = spans_of(arrays, count);
   ChangeFinder finder({.threads = wishes.threads});
   MultiPass passes(count);
-  ChangeSet<std::int32_t> by_proof;
-  ChangeSet<std::int32_t> by_margin;
-  ChangeSet<std::int32_t> by_bits;
-  ChangeSet<std::int32_t> by_passes;
-  ChangeSet<std::int64_t> wide;
+  FoundChanges<std::int32_t> by_proof;
+  FoundChanges<std::int32_t> by_margin;
+  FoundChanges<std::int32_t> by_bits;
+  FoundChanges<std::int32_t> by_passes;
+  FoundChanges<std::int64_t> wide;
   std::uint32_t joined = 0;
   Times times;
   bool is_equal = true;

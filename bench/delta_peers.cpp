@@ -72,7 +72,7 @@ MultiPass::MultiPass(std::size_t count)
     : denominator_(count), update_(count), old_(count), current_(count), mask_(count) {}
 
 void MultiPass::find(const delta::InversionScalars& scalars, const OptimizerArrays& arrays,
-                     delta::ChangeSet<std::int32_t>& found) {
+                     delta::FoundChanges<std::int32_t>& found) {
   const std::size_t count = arrays.weights.size();
   for (std::size_t i = 0; i < count; ++i) {
     denominator_[i] = std::sqrt(arrays.exp_avg_sq[i] / scalars.bc2) + scalars.epsilon;

@@ -33,7 +33,7 @@ class MultiPass {
  public:
   explicit MultiPass(std::size_t count);
   void find(const delta::InversionScalars& scalars, const OptimizerArrays& arrays,
-            delta::ChangeSet<std::int32_t>& found);
+            delta::FoundChanges<std::int32_t>& found);
 
  private:
   std::vector<float> denominator_;

@@ -108,7 +108,7 @@ constexpr std::array<BlockStep, 7> block_steps() {
 }
 
 // What was marked against what changed.
-SweepCounts judge(const ChangeRule& rule, const Block& block, ChangeFinder& finder, ChangeSet<std::int32_t>& found) {
+SweepCounts judge(const ChangeRule& rule, const Block& block, ChangeFinder& finder, FoundChanges<std::int32_t>& found) {
   finder.find(rule, {block.after, block.exp_avg, block.exp_avg_sq, 0}, found);
   std::array<std::uint8_t, kBlock> marked{};
   for (const std::int32_t index : found.indices) marked[static_cast<std::size_t>(index)] = 1;
@@ -168,7 +168,7 @@ class Worker {
   ChangeRule quarter_;
   ChangeRule margin_;
   ChangeFinder finder_;
-  ChangeSet<std::int32_t> found_;
+  FoundChanges<std::int32_t> found_;
   std::unique_ptr<Block> block_ = std::make_unique<Block>();
 };
 

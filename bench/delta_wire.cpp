@@ -23,7 +23,7 @@ constexpr float kNoMargin = -1.0F;
 
 // A step's changes, and the bf16 weights before it.
 struct Changes {
-  delta::ChangeSet<std::int32_t> found;
+  delta::FoundChanges<std::int32_t> found;
   std::vector<std::uint16_t> base;
 };
 

@@ -78,8 +78,8 @@ std::vector<ChangeRule> all_rules() {
 }
 
 template <class Index>
-ChangeSet<Index> expected(const ChangeRule& rule, const OptimizerSpans& spans) {
-  ChangeSet<Index> set;
+FoundChanges<Index> expected(const ChangeRule& rule, const OptimizerSpans& spans) {
+  FoundChanges<Index> set;
   for (std::size_t i = 0; i < spans.weights.size(); ++i) {
     const std::uint16_t now = to_bf16(spans.weights[i]);
     const float m = spans.exp_avg[i];
@@ -104,10 +104,10 @@ std::vector<InstructionSet> all_sets() {
 
 template <class Index>
 void expect_equal(const ChangeRule& rule, const OptimizerSpans& spans, std::uint32_t threads = 1) {
-  const ChangeSet<Index> wanted = expected<Index>(rule, spans);
+  const FoundChanges<Index> wanted = expected<Index>(rule, spans);
   for (const InstructionSet set : all_sets()) {
     ChangeFinder finder({.threads = threads, .instructions = set});
-    ChangeSet<Index> found;
+    FoundChanges<Index> found;
     finder.find(rule, spans, found);
     EXPECT_EQ(found.indices, wanted.indices) << name_of(set) << " " << spans.weights.size();
     EXPECT_EQ(found.values, wanted.values) << name_of(set) << " " << spans.weights.size();
@@ -165,7 +165,7 @@ TEST(ChangeFinder, IndicesBeyond31Bits) {
   expect_equal<std::int64_t>(rule, data.spans(0, 4100, (1ULL << 40) + 1));
   expect_equal<std::int32_t>(rule, data.spans(0, 4100, kEdge - 4100));  // The last one is 2^31 - 1.
   ChangeFinder finder;
-  ChangeSet<std::int32_t> found;
+  FoundChanges<std::int32_t> found;
   EXPECT_DEATH(finder.find(rule, data.spans(0, 4100, kEdge - 4099), found), "most");
 }
 
@@ -174,12 +174,12 @@ TEST(ChangeFinder, ThreadsChangeNothing) {
   const Data data = make_data(kCount, 4, 3000);
   for (const ChangeRule& rule : {all_rules()[0], all_rules()[2]}) {
     ChangeFinder single;
-    ChangeSet<std::int64_t> wanted;
+    FoundChanges<std::int64_t> wanted;
     single.find(rule, data.spans(0, kCount), wanted);
     EXPECT_TRUE(std::ranges::is_sorted(wanted.indices));
     for (const std::uint32_t threads : {2U, 3U, 4U, 64U}) {
       ChangeFinder finder({.threads = threads});
-      ChangeSet<std::int64_t> found;
+      FoundChanges<std::int64_t> found;
       // Twice: what is kept between calls must not show.
       for (int i = 0; i < 2; ++i) finder.find(rule, data.spans(0, kCount), found);
       EXPECT_EQ(found.indices, wanted.indices) << threads;

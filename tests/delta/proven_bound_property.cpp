@@ -14,8 +14,6 @@
 namespace areal::delta {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-
 double draw_real(Rng& rng, double low, double high) {
   return low + (high - low) * static_cast<double>(rng.draw_below(1ULL << 40)) * 0x1p-40;
 }
@@ -161,7 +159,6 @@ RC_GTEST_PROP(ProvenBound, HoldsTheTrueWeightInEveryOrder, ()) {
   RC_ASSERT(counts.missed == 0);
 }
 
-// The same elements, with a bound that is a quarter of the proven one.
 // A weight that decays below the least normal number may be flushed: 0 does not tell how large it was.
 TEST(ProvenBound, HoldsWeightsThatDecayedAndWereFlushed) {
   const ProvenScalars scalars = proven_scalars({.learning_rate = 0x1p-4, .weight_decay = 1.0, .epsilon = 1e-8});
@@ -173,6 +170,33 @@ TEST(ProvenBound, HoldsWeightsThatDecayedAndWereFlushed) {
   }
 }
 
+// What the proof does not cover is marked, whatever else the element holds.
+TEST(ProvenBound, MarksWhatIsNotFiniteAndSettingsOutside) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const float usual[] = {0.02F, 1e-4F, 1e-8F};
+  const auto is_marked = [](const ProvenScalars& scalars, const float(&state)[3]) {
+    return must_mark(proven_interval(scalars, state[0], state[1], state[2]), to_bf16(state[0]));
+  };
+  const ProvenStep inside{.learning_rate = 1e-6, .weight_decay = 0.01, .epsilon = 1e-8};
+  EXPECT_FALSE(is_marked(proven_scalars(inside), usual)) << "or this shows nothing";
+  for (const float bad : {kInf, -kInf, std::nanf(""), -std::nanf("")}) {
+    for (std::size_t place = 0; place < 3; ++place) {
+      float state[3] = {usual[0], usual[1], usual[2]};
+      state[place] = bad;
+      EXPECT_TRUE(is_marked(proven_scalars(inside), state)) << bad << " at " << place;
+    }
+  }
+  for (const double bad : {-1.0, double{kInf}, std::nan("")}) {
+    ProvenStep step = inside;
+    step.learning_rate = bad;
+    EXPECT_TRUE(is_marked(proven_scalars(step), usual)) << "learning rate " << bad;
+    step = inside;
+    step.epsilon = bad;
+    EXPECT_TRUE(is_marked(proven_scalars(step), usual)) << "epsilon " << bad;
+  }
+}
+
+// The same elements, with a bound that is a quarter of the proven one.
 TEST(ProvenBound, AQuarterOfItWouldMissChanges) {
   Counts sum;
   Counts whole;

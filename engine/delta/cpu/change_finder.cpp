@@ -42,7 +42,7 @@ struct Scratch {
 
 // Only what is marked costs anything here.
 template <class Index>
-void append(Scratch<Index>& scratch, const KernelBlock& block, std::uint64_t first, ChangeSet<Index>& found) {
+void append(Scratch<Index>& scratch, const KernelBlock& block, std::uint64_t first, FoundChanges<Index>& found) {
   std::uint32_t count = 0;
   for (std::uint32_t start = 0; start < block.count; start += 64) {
     for (std::uint64_t word = scratch.bits.words[start / 64]; word != 0; word &= word - 1) {
@@ -64,7 +64,7 @@ struct Job {
 
 // Appends what is marked in [begin, end).
 template <class Index>
-void find_range(const Job& job, std::uint64_t begin, std::uint64_t end, ChangeSet<Index>& found) {
+void find_range(const Job& job, std::uint64_t begin, std::uint64_t end, FoundChanges<Index>& found) {
   const MarginScalars margin{job.rule.inversion().step_size, job.rule.inversion().bc2, job.rule.inversion().epsilon,
                              job.rule.inversion().decay, job.rule.margin_rel()};
   Scratch<Index> scratch;
@@ -84,7 +84,8 @@ void find_range(const Job& job, std::uint64_t begin, std::uint64_t end, ChangeSe
 }
 
 template <class Index>
-void find_all(const Job& job, std::uint32_t threads, std::vector<ChangeSet<Index>>& parts, ChangeSet<Index>& found) {
+void find_all(const Job& job, std::uint32_t threads, std::vector<FoundChanges<Index>>& parts,
+              FoundChanges<Index>& found) {
   const std::uint64_t count = job.spans.weights.size();
   AREAL_CHECK(job.spans.exp_avg.size() == count);
   AREAL_CHECK(job.spans.exp_avg_sq.size() == count);
@@ -98,7 +99,7 @@ void find_all(const Job& job, std::uint32_t threads, std::vector<ChangeSet<Index
   parts.resize(std::max<std::size_t>(parts.size(), shares - 1));
   std::vector<std::thread> running;
   for (std::uint64_t share = 1; share < shares; ++share) {
-    ChangeSet<Index>& part = parts[share - 1];
+    FoundChanges<Index>& part = parts[share - 1];
     part.indices.clear();
     part.values.clear();
     running.push_back(start_thread(
@@ -107,7 +108,7 @@ void find_all(const Job& job, std::uint32_t threads, std::vector<ChangeSet<Index
   find_range(job, 0, bound(1), found);
   for (std::uint64_t share = 1; share < shares; ++share) {
     if (running[share - 1].joinable()) running[share - 1].join();
-    const ChangeSet<Index>& part = parts[share - 1];
+    const FoundChanges<Index>& part = parts[share - 1];
     found.indices.insert(found.indices.end(), part.indices.begin(), part.indices.end());
     found.values.insert(found.values.end(), part.values.begin(), part.values.end());
   }
@@ -167,8 +168,8 @@ ChangeRule ChangeRule::margin(const InversionScalars& scalars, float margin_rel)
 }
 
 struct ChangeFinder::Parts {
-  std::vector<ChangeSet<std::int32_t>> narrow;
-  std::vector<ChangeSet<std::int64_t>> wide;
+  std::vector<FoundChanges<std::int32_t>> narrow;
+  std::vector<FoundChanges<std::int64_t>> wide;
 };
 
 ChangeFinder::ChangeFinder(const FinderOptions& options) : options_(options), parts_(std::make_unique<Parts>()) {
@@ -178,11 +179,11 @@ ChangeFinder::ChangeFinder(const FinderOptions& options) : options_(options), pa
 
 ChangeFinder::~ChangeFinder() = default;
 
-void ChangeFinder::find(const ChangeRule& rule, const OptimizerSpans& spans, ChangeSet<std::int32_t>& found) {
+void ChangeFinder::find(const ChangeRule& rule, const OptimizerSpans& spans, FoundChanges<std::int32_t>& found) {
   find_all({rule, spans, kernels_of(options_.instructions)}, options_.threads, parts_->narrow, found);
 }
 
-void ChangeFinder::find(const ChangeRule& rule, const OptimizerSpans& spans, ChangeSet<std::int64_t>& found) {
+void ChangeFinder::find(const ChangeRule& rule, const OptimizerSpans& spans, FoundChanges<std::int64_t>& found) {
   find_all({rule, spans, kernels_of(options_.instructions)}, options_.threads, parts_->wide, found);
 }
 

@@ -53,7 +53,7 @@ struct OptimizerSpans {
 
 // Ascending indices, and what stands there now. `Index` is int32 or int64; index_dtype() says which fits.
 template <class Index>
-struct ChangeSet {
+struct FoundChanges {
   std::vector<Index> indices;
   std::vector<std::uint16_t> values;
 };
@@ -72,8 +72,8 @@ class ChangeFinder {
   ChangeFinder& operator=(const ChangeFinder&) = delete;
 
   // Replaces `found`; its capacity is kept. REQUIRES: spans are equally long; with int32, all indices fit.
-  void find(const ChangeRule& rule, const OptimizerSpans& spans, ChangeSet<std::int32_t>& found);
-  void find(const ChangeRule& rule, const OptimizerSpans& spans, ChangeSet<std::int64_t>& found);
+  void find(const ChangeRule& rule, const OptimizerSpans& spans, FoundChanges<std::int32_t>& found);
+  void find(const ChangeRule& rule, const OptimizerSpans& spans, FoundChanges<std::int64_t>& found);
 
  private:
   struct Parts;
