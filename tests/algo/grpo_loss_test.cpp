@@ -211,6 +211,15 @@ TEST(M2po, ANarrowerThresholdNeverKeepsMore) {
   EXPECT_FALSE(m2po_mask(batch.old, batch.proximal, batch.mask, std::nan("")));
 }
 
+// The mean of 0.25 and 0 is 0.125: below the threshold counts, at it does not.
+TEST(M2po, AMeanAtTheThresholdIsNotBelowIt) {
+  const std::vector<float> old = {0.5F, 0.0F};
+  const std::vector<float> proximal = {0.0F, 0.0F};
+  const std::vector<std::uint8_t> mask = {1, 1};
+  EXPECT_EQ(count(m2po_mask(old, proximal, mask, 0.125).value()), 1U);
+  EXPECT_EQ(count(m2po_mask(old, proximal, mask, 0.126).value()), 2U);
+}
+
 // The reference divides 0 by 0 there.
 TEST(CriticLoss, AnEmptyMaskGivesZero) {
   const std::vector<float> values = {1.0F, 2.0F};

@@ -178,6 +178,21 @@ TEST(StatsTracker, AWideKeyNeedsItsGroupOnRanksThatLackIt) {
   for (std::size_t at = 1; at < 5; ++at) EXPECT_TRUE(collectives[at].wide);
 }
 
+// Whichever rank says so: else one would wait in the wider group and the other in the usual one.
+TEST(StatsTracker, AKeyIsWideForAllWhereOneRankSaysSo) {
+  StatsTracker wide("actor");
+  StatsTracker usual("actor");
+  for (StatsTracker* tracker : {&wide, &usual}) ASSERT_TRUE(tracker->scalar("x", 1));
+  ASSERT_TRUE(wide.reduce_widely("x"));
+  const std::vector<StatKey> of_wide = stat_keys(taken(wide));
+  const std::vector<StatKey> of_usual = stat_keys(taken(usual));
+  const auto merged = merge_stat_keys(std::vector<RankKeys>{{of_usual, true}, {of_wide, true}}).value();
+  EXPECT_EQ(merged, merge_stat_keys(std::vector<RankKeys>{{of_wide, true}, {of_usual, true}}).value());
+  for (const StatCollective& collective : stat_collectives(merged)) EXPECT_TRUE(collective.wide);
+  EXPECT_EQ(merge_stat_keys(std::vector<RankKeys>{{of_usual, false}, {of_wide, true}}).error().code,
+            Errc::kUnsupported);
+}
+
 // Two roles in one process: each has a tracker of its own. With one that both record to, the first export would take
 // the other's records along, and leave nothing.
 TEST(StatsTracker, OnlyItsOwnerTakesTheRecords) {
