@@ -22,7 +22,7 @@ namespace {
 
 using delta::ChangeFinder;
 using delta::ChangeRule;
-using delta::ChangeSet;
+using delta::FoundChanges;
 
 constexpr int kSamples = 7;
 constexpr std::uint64_t kStep = 100;
