@@ -8,7 +8,7 @@ namespace areal::delta {
 namespace {
 
 TEST(FinderAndPayload, FoundIndicesAreChangesOfAPayload) {
-  const std::vector<float> weights = {1.0F, 1.00390625F, -2.0F};
+  const std::vector<float> weights = {1.0F, 1.25F, -2.0F};
   const std::vector<float> still(3, 0.0F);
   const std::vector<float> moments(3, 1e-8F);
   const std::vector<float> moved = {0.0F, 1.0F, 0.0F};
