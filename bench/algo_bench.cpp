@@ -42,7 +42,7 @@ struct Subject {
 void require(const Status& status) {
   if (status) return;
   std::fprintf(stderr, "algo_bench: %s\n", status.error().detail.c_str());
-  std::exit(1);
+  std::exit(1);  // NOLINT(concurrency-mt-unsafe): there is one thread.
 }
 
 struct Results {

@@ -37,6 +37,7 @@ inline Spread spread_of(std::vector<double> samples) {
 // Of quotients of neighbours in time, so that a busy moment slows both.
 inline Spread spread_of_ratios(const std::vector<double>& upper, const std::vector<double>& lower) {
   std::vector<double> ratios;
+  ratios.reserve(upper.size());
   for (std::size_t i = 0; i < upper.size(); ++i) ratios.push_back(upper[i] / lower[i]);
   return spread_of(ratios);
 }
