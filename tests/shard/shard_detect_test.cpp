@@ -115,7 +115,7 @@ Traffic traffic_with(std::uint32_t vocabulary, std::uint64_t changed) {
       std::ranges::move(made, std::back_inserter(patches));
     }
   }
-  return {shard_traffic(tensor, patches), reduction_traffic(tensor, patches)};
+  return {shard_traffic(patches), reduction_traffic(tensor, patches)};
 }
 
 TEST(ShardDetect, TrafficGrowsWithWhatChangedAndNotWithTheModel) {
@@ -133,6 +133,16 @@ TEST(ShardDetect, TrafficGrowsWithWhatChangedAndNotWithTheModel) {
   EXPECT_EQ(some.reductions.reduced_bytes, 4U * 64 * 32 / 2);
   EXPECT_EQ(larger.reductions.reduced_bytes, 4 * some.reductions.reduced_bytes);
   EXPECT_EQ(some.shards.status_bytes, some.reductions.status_bytes);
+}
+
+TEST(ShardDetect, EachCoreTensorReducesThreeStatusWords) {
+  const auto world = TrainedWorld::make(small_model(false), {.dp = 2}, nullptr, {.tp = 2}).value();
+  bool has_several = false;  // linear_qkv: three tensors of the checkpoint.
+  for (const CoreTensor& tensor : world.layout.tensors) {
+    has_several = has_several || tensor.parts.size() > 1;
+    EXPECT_EQ(reduction_traffic(tensor, {}).status_bytes, 24U) << tensor.name;
+  }
+  EXPECT_TRUE(has_several);
 }
 
 TEST(ShardDetect, WhatDoesNotFitIsRefused) {

@@ -16,7 +16,7 @@
 namespace areal::delta {
 namespace {
 
-constexpr std::uint64_t kStatusBytes = 24;  // Three int64 a parameter; spec/transfer.md 1.6.
+constexpr std::uint64_t kStatusBytes = 24;  // Three int64 a core tensor; spec/transfer.md 1.6.
 
 // What the reference's ranks compute together: the owner's correction, summed with zeros, added to what is visible.
 bool changed_by_margin(const OwnedState& state, std::size_t i, const ShardRule& rule) {
@@ -104,17 +104,6 @@ Status check_positions(std::span<const std::uint64_t> changed, std::uint64_t ele
   return Unit{};
 }
 
-DeltaTraffic traffic_of(const CoreTensor& tensor, std::span<const SparsePatch> patches) {
-  DeltaTraffic traffic;
-  for (const SparsePatch& patch : patches) {
-    traffic.updates += patch.indices.size();
-    traffic.data_bytes += patch_bytes(patch.indices.size(), patch.dtype);
-  }
-  traffic.count_bytes = 4 * patches.size();
-  traffic.status_bytes = kStatusBytes * tensor.parts.size();
-  return traffic;
-}
-
 }  // namespace
 
 std::vector<std::uint64_t> changed_elements(const OwnedState& state, const ShardRule& rule) {
@@ -171,12 +160,19 @@ Result<std::vector<SparsePatch>> route_changes(const CoreLayout& layout, std::sp
   return patches;
 }
 
-DeltaTraffic shard_traffic(const CoreTensor& tensor, std::span<const SparsePatch> patches) {
-  return traffic_of(tensor, patches);
+DeltaTraffic shard_traffic(std::span<const SparsePatch> patches) {
+  DeltaTraffic traffic;
+  for (const SparsePatch& patch : patches) {
+    traffic.updates += patch.indices.size();
+    traffic.data_bytes += patch_bytes(patch.indices.size(), patch.dtype);
+  }
+  traffic.count_bytes = 4 * patches.size();
+  traffic.status_bytes = kStatusBytes;
+  return traffic;
 }
 
 DeltaTraffic reduction_traffic(const CoreTensor& tensor, std::span<const SparsePatch> patches) {
-  DeltaTraffic traffic = traffic_of(tensor, patches);
+  DeltaTraffic traffic = shard_traffic(patches);
   traffic.reduced_bytes = 4 * tensor.piece.elements();
   return traffic;
 }

@@ -54,16 +54,17 @@ std::vector<std::uint64_t> all_elements(const OwnedState& state);
 Result<std::vector<SparsePatch>> route_changes(const CoreLayout& layout, std::span<const OwnerSlice> slices,
                                                const OwnedState& state, std::span<const std::uint64_t> changed);
 
-// What crosses the wire for a delta, either way.
+// What crosses the wire for a delta, either way. Gathers over tensor ranks, which the reference needs before it
+// compares, are not counted.
 struct DeltaTraffic {
   std::uint64_t updates = 0;        // Elements times receivers.
   std::uint64_t data_bytes = 0;     // Indices and values.
   std::uint64_t count_bytes = 0;    // One int32 a slice.
-  std::uint64_t status_bytes = 0;   // Status words that one copy reduces.
+  std::uint64_t status_bytes = 0;   // Status words that one copy reduces: three a core tensor.
   std::uint64_t reduced_bytes = 0;  // fp32 corrections that one copy reduces; none if shards detect alone.
 };
 // Of patches that route_changes() made of `slices`, by all owners of one core tensor.
-DeltaTraffic shard_traffic(const CoreTensor& tensor, std::span<const SparsePatch> patches);
+DeltaTraffic shard_traffic(std::span<const SparsePatch> patches);
 // The reference reduces a correction for every element of a piece, whatever changed; patches come on top.
 DeltaTraffic reduction_traffic(const CoreTensor& tensor, std::span<const SparsePatch> patches);
 
