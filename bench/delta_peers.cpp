@@ -107,7 +107,7 @@ double TorchPeer::find(const delta::InversionScalars& scalars, bool with_guard, 
   const std::string answer = process_->ask(line.data());
   if (answer.empty()) {
     std::fprintf(stderr, "delta_bench: delta_torch.py ended\n");
-    std::exit(1);
+    std::exit(1);  // NOLINT(concurrency-mt-unsafe): no other thread runs.
   }
   return std::strtod(answer.c_str(), nullptr);
 }

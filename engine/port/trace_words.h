@@ -34,15 +34,17 @@ void read_words(const std::uint64_t* in, Decision& decision);
 LineTag tag_of(std::uint64_t first_word);
 std::size_t words_in_line(std::uint64_t first_word);
 
-// The words of one line.
+// The words of one line. Only the first size_ words are set.
 class TraceWords {
  public:
+  // NOLINTBEGIN(cppcoreguidelines-pro-type-member-init)
   explicit TraceWords(const TraceEvent& event) { end_at(write_words(event, words_.data())); }
   TraceWords(NodeId node, SlotId slot, const Digest128& state) {
     end_at(write_words(node, slot, state, words_.data()));
   }
   TraceWords(std::uint32_t stream, std::string_view name) { end_at(write_words(stream, name, words_.data())); }
   explicit TraceWords(const Decision& decision) { end_at(write_words(decision, words_.data())); }
+  // NOLINTEND(cppcoreguidelines-pro-type-member-init)
 
   [[nodiscard]] std::span<const std::uint64_t> view() const { return {words_.data(), size_}; }
 

@@ -19,7 +19,7 @@
 
 namespace areal::record {
 
-class BlockWords {
+class BlockWords {  // NOLINT(clang-analyzer-optin.performance.Padding): a hash's state is aligned to 64 bytes.
  public:
   enum class Ahead : std::uint8_t { kAuto, kNever, kAlways };
 

@@ -57,7 +57,8 @@ class EventQueue {
     const std::uint64_t slot = number & kSlotMask;
     if (number == 0 || slot >= slots_.size() || slots_[slot].number != number) return false;
     release_slot(slot);
-    if (++stale_ > kStaleMin && stale_ > size_) {
+    ++stale_;
+    if (stale_ > kStaleMin && stale_ > size_) {
       keys_.drop_if([this](const QueueKey& key) { return is_stale(key); });
       stale_ = 0;
     }

@@ -109,7 +109,8 @@ Traffic traffic_with(std::uint32_t vocabulary, std::uint64_t changed) {
       const std::vector<float> weights(tensor.owned(owner).size(), 1.0F);
       const std::vector<std::uint32_t> visible(weights.size(), to_bf16(1.0F));
       std::vector<std::uint64_t> positions;
-      const std::uint64_t share = changed / (tensor.ranks.tensor_pieces * tensor.owners());
+      const std::uint64_t share = changed / (std::uint64_t{tensor.ranks.tensor_pieces} * tensor.owners());
+      positions.reserve(share);
       for (std::uint64_t i = 0; i < share; ++i) positions.push_back(i);
       auto made = route_changes(world.layout, mine, {weights, weights, weights, visible}, positions).value();
       std::ranges::move(made, std::back_inserter(patches));

@@ -15,7 +15,7 @@ namespace areal::delta::wire {
 enum class Path : std::uint8_t { kFast, kReference };
 
 // `changes` of the arrays' elements count, one fewer of the gaps.
-struct BlockNumbers {
+struct BlockNumbers {  // NOLINT(cppcoreguidelines-pro-type-member-init): lists are set up to `changes`.
   std::uint32_t changes = 0;
   std::array<std::uint64_t, kBlockChanges> gaps;   // Below 2^62, and their sum.
   std::array<std::uint32_t, kBlockChanges> steps;  // Step numbers, below 2^16, if there is a base.
