@@ -46,8 +46,9 @@ inline void sort_sized(const QueueKey* keys, std::size_t count, QueueKey* sorted
   static_assert(Size <= std::size_t{1} << kPlaceBits);
   const int width = static_cast<int>(std::bit_width(extent));
   const auto shift = static_cast<unsigned>(width > kTimeBits ? width - kTimeBits : 0);
-  std::array<std::int32_t, Size> words;
-  std::array<std::int32_t, Size> ranks;
+  // All of both is set below.
+  std::array<std::int32_t, Size> words;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  std::array<std::int32_t, Size> ranks;  // NOLINT(cppcoreguidelines-pro-type-member-init)
   for (std::size_t i = 0; i < Size; ++i) {
     const auto time = static_cast<std::uint32_t>(offset_from(start, keys[i].at.ns) >> shift) << kPlaceBits;
     words[i] = i < count ? static_cast<std::int32_t>(time | i) : INT32_MAX;
