@@ -6,9 +6,8 @@
 #include <sys/resource.h>
 
 #include <cstdio>
-#include <cstdlib>
-#include <string_view>
 
+#include "bench/arguments.h"
 #include "bench/samples.h"
 #include "engine/base/fields.h"
 #include "engine/proto/coverage.h"
@@ -170,20 +169,23 @@ void print_memory() {
 }
 
 int run(int count, char** arguments) {
-  const std::string_view what = count > 1 ? arguments[1] : "";
+  Arguments given("plan_bench", "What one rank's part of a transfer plan costs in large worlds.");
+  given.flag("quick", "little of everything, to see that it runs");
+  given.number("all", "sums the parts of all ranks of a world of N, a multiple of 16", {.least = 16, .most = 0xFFFF});
+  if (const auto status = given.parse(count, arguments)) return *status;
   bool is_good = true;
-  if (what == "--all" && count == 3) {
-    const auto ranks = static_cast<std::uint32_t>(std::strtoul(arguments[2], nullptr, 10));
-    if (ranks == 0 || ranks % 16 != 0 || ranks > 0xFFFF) {
-      std::fprintf(stderr, "plan_bench: N is a multiple of 16 below 65,536\n");
+  if (given.has("all")) {
+    const auto ranks = static_cast<std::uint32_t>(given["all"]);
+    if (ranks % 16 != 0) {
+      std::fprintf(stderr, "plan_bench: --all must be a multiple of 16\n");
       return 64;
     }
     is_good = sum_all(ranks, ReplicaRule::kRoundRobin);
     // Every rank looks at the bytes of all: that many ranks in one process take hours.
     if (ranks <= 2048) is_good = sum_all(ranks, ReplicaRule::kFewestBytes) && is_good;
-  } else if (what == "--quick") {
+  } else if (given.has("quick")) {
     is_good = measure_parts(10'000, false, 1) && measure_balance(2) && sum_all(16, ReplicaRule::kFewestBytes);
-  } else if (count == 1) {
+  } else {
     for (const std::uint32_t ranks : {16U, 1'024U, 10'000U, 20'000U}) {
       is_good = measure_parts(ranks, false, 15) && is_good;
       print_memory();
@@ -195,9 +197,6 @@ int run(int count, char** arguments) {
       is_good = measure_whole(ranks, 5) && is_good;
     }
     print_memory();
-  } else {
-    std::fprintf(stderr, "usage: plan_bench [--all N | --quick]\n");
-    return 64;
   }
   return is_good ? 0 : 1;
 }

@@ -146,12 +146,19 @@ TEST(ShardDetect, EachCoreTensorReducesThreeStatusWords) {
   EXPECT_TRUE(has_several);
 }
 
-TEST(ShardDetect, WhatDoesNotFitIsRefused) {
-  const auto world = TrainedWorld::make(small_model(false), {.dp = 2}, nullptr, {.tp = 2}).value();
+// What the first owner of the first core tensor sends, from each of its pieces.
+std::vector<OwnerSlice> slices_of_first_owner(const TrainedWorld& world) {
   std::vector<OwnerSlice> slices = world.slices();
   const OwnerSlice first = slices.front();
   std::erase_if(slices,
                 [&](const OwnerSlice& slice) { return slice.core != first.core || slice.owner != first.owner; });
+  return slices;
+}
+
+TEST(ShardDetect, WhatDoesNotFitIsRefused) {
+  const auto world = TrainedWorld::make(small_model(false), {.dp = 2}, nullptr, {.tp = 2}).value();
+  std::vector<OwnerSlice> slices = slices_of_first_owner(world);
+  const OwnerSlice first = slices.front();
   const std::uint64_t owned = world.layout.tensors[first.core].owned(first.owner).size();
   const std::vector<std::uint32_t> visible(owned, 0);
   const OwnedState state{{}, {}, {}, visible};
@@ -201,10 +208,8 @@ TEST(ShardDetect, TensorsOfAnotherSizeAreRefused) {
 // Positions are looked up as they stand, so a list that does not ascend could leave the range before its last entry.
 TEST(ShardDetect, PositionsThatDoNotAscendAreRefused) {
   const auto world = TrainedWorld::make(small_model(false), {.dp = 2}, nullptr, {.tp = 2}).value();
-  std::vector<OwnerSlice> slices = world.slices();
-  const OwnerSlice first = slices.front();
-  std::erase_if(slices,
-                [&](const OwnerSlice& slice) { return slice.core != first.core || slice.owner != first.owner; });
+  const std::vector<OwnerSlice> slices = slices_of_first_owner(world);
+  const OwnerSlice& first = slices.front();
   const std::uint64_t owned = world.layout.tensors[first.core].owned(first.owner).size();
   const std::vector<std::uint32_t> visible(owned, 0);
   const auto route = [&](const std::vector<std::uint64_t>& changed) {
