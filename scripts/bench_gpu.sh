@@ -87,13 +87,15 @@ for tool in memcheck racecheck synccheck; do
   for of in --detect --apply --wire; do
     timeout 90 "$sanitizer" --tool "$tool" --error-exitcode 9 build/cuda/tests/cuda/delta_gpu_test --small $of >>"$results/$tool.log" 2>&1
     last=$?
-    [ "$last" -eq 0 ] || status=$last
-    [ "$last" -ne 124 ] || echo "$tool $of: not finished in 90 s"
+    case $last in
+      0) ;;
+      124) echo "$tool $of: not finished in 90 s" ;;
+      *) status=$last ;;
+    esac
   done
   if grep -qE 'Device not supported|not supported on this' "$results/$tool.log"; then
     echo "$tool: not run: the runtime does not allow it"
   else
-    [ "$status" -ne 124 ] || status=0
     echo "$tool: exit $status; $(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$results/$tool.log" | sort -u | paste -sd';')"
   fi
 done | tee "$results/sanitizer.txt"
